@@ -1,0 +1,70 @@
+//! The one error type: what went wrong, where, and the way out.
+
+use std::fmt;
+use std::path::Path;
+
+/// Result of every fallible function of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A failure a person can act on.
+///
+/// `what` names the fault, `place` the file, line, row or key it was found at, `help` the way out.
+#[derive(Debug)]
+pub struct Error {
+    what: String,
+    place: Vec<String>,
+    help: Option<String>,
+}
+
+impl Error {
+    /// A failure described by one sentence.
+    pub fn new(what: impl Into<String>) -> Self {
+        Error { what: what.into(), place: Vec::new(), help: None }
+    }
+
+    /// A failed operation on a file or folder.
+    pub fn io(doing: &str, path: &Path, cause: impl fmt::Display) -> Self {
+        let error = Error::new(format!("{doing} {}: {cause}", path.display()));
+        let text = cause.to_string();
+        if text.contains("No space left") {
+            return error.help("free some space and run the same command again: finished files are kept");
+        }
+        if text.contains("Permission denied") || text.contains("Read-only") {
+            return error.help("choose a folder you may write to with --out DIR");
+        }
+        error
+    }
+
+    /// Says where the fault was found; the innermost place is added first.
+    pub fn at(mut self, place: impl fmt::Display) -> Self {
+        self.place.push(place.to_string());
+        self
+    }
+
+    /// Says what to do about it.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.what)?;
+        for place in &self.place {
+            write!(f, "\n  at {place}")?;
+        }
+        if let Some(help) = &self.help {
+            write!(f, "\n  help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Shorthand for `Err(Error::new(format!(..)))`.
+#[macro_export]
+macro_rules! fail {
+    ($($arg:tt)*) => { return Err($crate::error::Error::new(format!($($arg)*))) };
+}

@@ -1,0 +1,104 @@
+//! The languages: one pack of data each, written and read back by one set of patterns.
+//!
+//! [`Message`] is a sentence's meaning as the packs see it: a pattern's number and the entities in
+//! its slots. A [`Pack`] writes a message as a sentence and reads a sentence back to messages.
+//! To add a language: put a pack file beside this one and add one line to `LANGUAGES`.
+
+mod names;
+mod pack;
+mod pattern;
+mod reader;
+
+pub use names::*;
+pub use pack::Pack;
+pub(crate) use pack::forbidden;
+pub use reader::ReadError;
+
+use crate::error::Result;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+struct Entry {
+    code: &'static str,
+    file: &'static str,
+}
+
+macro_rules! languages {
+    ($($code:literal),* $(,)?) => {
+        /// Every embedded pack, in the order in which releases list them.
+        const LANGUAGES: &[Entry] = &[$(Entry { code: $code, file: include_str!(concat!($code, ".toml")) }),*];
+    };
+}
+
+languages!["en", "de", "es", "zh", "vi", "hi", "ar"];
+
+/// A language with an embedded pack, by its place in the table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Language(u8);
+
+impl Language {
+    /// All languages, in the table's order.
+    pub fn all() -> impl Iterator<Item = Language> {
+        (0..LANGUAGES.len() as u8).map(Language)
+    }
+
+    /// ISO 639-1 code.
+    pub fn code(self) -> &'static str {
+        LANGUAGES[self.0 as usize].code
+    }
+
+    /// The text of the embedded pack.
+    pub fn file(self) -> &'static str {
+        LANGUAGES[self.0 as usize].file
+    }
+
+    /// The embedded pack.
+    pub fn pack(self) -> Result<Pack> {
+        Pack::parse(self.file()).map_err(|e| e.at(format!("embedded pack {}.toml", self.code())))
+    }
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+impl fmt::Debug for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+impl FromStr for Language {
+    type Err = String;
+
+    fn from_str(code: &str) -> std::result::Result<Self, String> {
+        Language::all().find(|l| l.code() == code).ok_or_else(|| {
+            let known: Vec<_> = Language::all().map(Language::code).collect();
+            format!("unknown language `{code}`, expected one of {}", known.join(", "))
+        })
+    }
+}
+
+impl Serialize for Language {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.code())
+    }
+}
+
+impl<'de> Deserialize<'de> for Language {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A sentence's meaning: which pattern, and which entity stands in each slot (0 where the pattern has no such slot).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Message {
+    /// Index into [`PATTERNS`].
+    pub pattern: u8,
+    /// Entities in the slots A, B (actors), O (object), P, Q (places).
+    pub slots: [u8; 5],
+}

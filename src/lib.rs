@@ -1,0 +1,5 @@
+//! nihbuild
+pub mod error;
+pub mod hash;
+pub mod language;
+pub mod seed;

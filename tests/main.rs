@@ -1,0 +1,2 @@
+//! The test program: one module a topic.
+mod languages;
