@@ -3,3 +3,5 @@ pub mod error;
 pub mod hash;
 pub mod language;
 pub mod seed;
+pub mod source;
+pub mod story;

@@ -1,0 +1,3 @@
+//! Where stories come from: one module a format.
+
+pub mod babi;
