@@ -80,6 +80,15 @@ impl Rng {
     }
 }
 
+/// A key for sorting item `n` under a seeded key (splitmix64's finisher): the same for an item
+/// whatever others are sorted with it.
+pub fn mix(key: u64, n: u32) -> u64 {
+    let mut x = key ^ u64::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

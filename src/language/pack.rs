@@ -99,9 +99,16 @@ pub(crate) struct AnswerWords {
     pub list_and: String,
 }
 
+fn space() -> String {
+    " ".to_owned()
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Instructions {
+    /// What stands between two sentences.
+    #[serde(default = "space")]
+    pub join: String,
     pub opening: String,
     pub order: String,
     pub place: String,
@@ -326,9 +333,41 @@ impl Pack {
         all
     }
 
+    /// Several entities in the same form, for every way in which each can be printed: all in the
+    /// citation form, then all in each declared form, then the first synonyms of all, and so on.
+    pub(crate) fn parallel_forms(&self, kind: Kind, entities: &[u8]) -> Vec<Vec<String>> {
+        let k = kind as usize;
+        let names = self.forms.names[k].iter().enumerate().filter(|(_, name)| !name.starts_with('_'));
+        let mut all: Vec<Vec<String>> = names
+            .map(|(form, _)| entities.iter().map(|&e| self.forms.texts[k][form][e as usize].clone()).collect())
+            .collect();
+        let also = |e: u8, n: usize| self.forms.also[k][e as usize].get(n).cloned();
+        let mut n = 0;
+        // An entity without an n-th synonym keeps its citation form beside those that have one.
+        while entities.iter().any(|&e| also(e, n).is_some()) {
+            let form = |&e: &u8| also(e, n).unwrap_or_else(|| self.citation(kind, e).to_owned());
+            all.push(entities.iter().map(form).collect());
+            n += 1;
+        }
+        all.dedup();
+        all
+    }
+
+    /// Every way in which an entity can be printed or is accepted.
+    pub fn forms_of(&self, kind: Kind, entity: u8) -> Vec<String> {
+        let mut all = self.variants(kind, entity);
+        all.push(self.citation(kind, entity).to_owned());
+        all
+    }
+
     /// Is the person of this number a woman?
     pub fn is_feminine(&self, actor: u8) -> bool {
         self.forms.gender[Kind::Actor as usize][actor as usize] == 1
+    }
+
+    /// Does the language put spaces between words? (Told by how it joins two sentences.)
+    pub fn writes_spaces(&self) -> bool {
+        !self.instructions.join.is_empty()
     }
 
     /// The letters random noise is drawn from.

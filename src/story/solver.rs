@@ -101,6 +101,20 @@ pub fn solve(question: Question, facts: impl IntoIterator<Item = Fact>) -> Solut
         Question::WhereBefore { object, .. } => Some(object),
         _ => None,
     };
+    // A contradiction counts where it touches what is asked; distractors may well tell of one thing
+    // in two hands.
+    let touches = |object: u8, actors: [u8; 2]| match question {
+        Question::WhereObject { object: o }
+        | Question::WhereBefore { object: o, .. }
+        | Question::WhoGave { object: o }
+        | Question::WhomGave { object: o, .. }
+        | Question::WhoReceived { object: o }
+        | Question::WhoGaveTo { object: o, .. } => o == object,
+        Question::WhatGave { actor, .. } | Question::HowMany { actor } | Question::Carrying { actor } => {
+            actors.contains(&actor)
+        }
+        _ => false,
+    };
     let mut contradiction = false;
     for (index, fact) in facts.into_iter().enumerate() {
         match fact {
@@ -128,7 +142,9 @@ pub fn solve(question: Question, facts: impl IntoIterator<Item = Fact>) -> Solut
             }
             Fact::Take { actor, object, .. } => {
                 let before = world.things[object as usize];
-                contradiction |= matches!(before, Thing::Held(holder, _) if holder != actor);
+                if let Thing::Held(holder, _) = before {
+                    contradiction |= holder != actor && touches(object, [holder, actor]);
+                }
                 world.things[object as usize] = Thing::Held(actor, index);
                 if watched == Some(object) {
                     let (place, arrived) = match world.actors[actor as usize] {
@@ -140,7 +156,8 @@ pub fn solve(question: Question, facts: impl IntoIterator<Item = Fact>) -> Solut
             }
             Fact::Drop { actor, object, .. } => {
                 let before = world.things[object as usize];
-                contradiction |= !matches!(before, Thing::Held(holder, _) if holder == actor);
+                let held = matches!(before, Thing::Held(holder, _) if holder == actor);
+                contradiction |= !held && touches(object, [actor; 2]);
                 let place = match world.actors[actor as usize] {
                     Whereabouts::At(place, moved) => Some((place, moved)),
                     _ => None,
@@ -149,7 +166,8 @@ pub fn solve(question: Question, facts: impl IntoIterator<Item = Fact>) -> Solut
             }
             Fact::Give { actor, to, object, .. } => {
                 let before = world.things[object as usize];
-                contradiction |= !matches!(before, Thing::Held(holder, _) if holder == actor);
+                let held = matches!(before, Thing::Held(holder, _) if holder == actor);
+                contradiction |= !held && touches(object, [actor, to]);
                 world.things[object as usize] = Thing::Held(to, index);
                 let asked = match question {
                     Question::WhatGave { actor: a, to: b } if (a, b) == (actor, to) => Some(Answer::Object(object)),
@@ -195,7 +213,7 @@ pub fn solve(question: Question, facts: impl IntoIterator<Item = Fact>) -> Solut
             Fact::Idle(_) => {}
         }
     }
-    if contradiction && !matches!(question, Question::WhereActor { .. } | Question::IsIn { .. }) {
+    if contradiction {
         return Solution::Faulty(Fault::Contradiction);
     }
     match question {

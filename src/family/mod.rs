@@ -1,0 +1,3 @@
+//! The families of benchmarks: what a prompt of each is made of.
+
+pub mod reasoning;

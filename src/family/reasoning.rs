@@ -1,0 +1,148 @@
+//! The reasoning family: instruction, context of facts among distractors, question.
+
+use crate::language::{Kind, Pack};
+use crate::recipe::InstructionLanguage;
+use crate::story::{Answer, Fact, Question, SourceTask, Story};
+
+/// Where the context begins in a prompt.
+pub const CONTEXT: &str = "<context>\n";
+
+/// Where it ends.
+pub const CONTEXT_END: &str = "</context>";
+
+/// A story in one language: the parts of a prompt around and inside the haystack.
+pub struct LocalStory {
+    /// From the instruction to the start of the context, ended by a line feed.
+    pub head: String,
+    /// The facts' sentences, each ended by a line feed.
+    pub facts: Vec<String>,
+    /// From the end of the context on.
+    pub tail: String,
+    /// The question's sentence.
+    pub question: String,
+}
+
+impl LocalStory {
+    /// Writes a story in a pack's language. `english` is the English pack, for English instructions.
+    pub fn new(story: &Story, pack: &Pack, english: &Pack, instruction: InstructionLanguage) -> LocalStory {
+        let guide = match instruction {
+            InstructionLanguage::Story => pack,
+            InstructionLanguage::En => english,
+        };
+        let question = pack.sentence(story.question.message());
+        let asked = pack.prompt().question.replace("{question}", &question);
+        LocalStory {
+            head: format!("{}\n\n{CONTEXT}", instruct(story.task, guide, pack)),
+            facts: story.facts.iter().map(|fact| pack.sentence(fact.message()) + "\n").collect(),
+            tail: format!("{CONTEXT_END}\n\n{asked}\n{}", guide.prompt().json),
+            question,
+        }
+    }
+}
+
+/// The task's instruction in the guide's language, with the labels of the context's language.
+fn instruct(task: SourceTask, guide: &Pack, pack: &Pack) -> String {
+    let words = guide.instructions();
+    let body = match task.number() {
+        1 => &words.place,
+        2 | 3 => &words.chain,
+        4 => &words.relations,
+        5 => &words.giving,
+        6 | 9 => &words.yes_no,
+        7 => &words.count,
+        8 => &words.list,
+        _ => &words.maybe,
+    };
+    let mut parts = vec![words.opening.as_str()];
+    if task.number() != 4 {
+        // Relations between places have no order in time.
+        parts.push(&words.order);
+    }
+    parts.push(body);
+    let mut text = parts.join(&words.join);
+    if guide.code() != pack.code() {
+        let (ours, theirs) = (guide.answers(), pack.answers());
+        for (from, to) in [
+            (&ours.yes[0], &theirs.yes[0]),
+            (&ours.no[0], &theirs.no[0]),
+            (&ours.maybe[0], &theirs.maybe[0]),
+            (&ours.nothing[0], &theirs.nothing[0]),
+            (&ours.count[0][0], &theirs.count[0][0]),
+        ] {
+            text = text.replace(&format!("\u{201c}{from}\u{201d}"), &format!("\u{201c}{to}\u{201d}"));
+        }
+    }
+    text
+}
+
+/// The gold as printed, in a list of one, and everything else that is accepted.
+pub fn answers(answer: Answer, pack: &Pack) -> (Vec<String>, Vec<String>) {
+    let entity = |kind: Kind, n: u8| (pack.citation(kind, n).to_owned(), pack.variants(kind, n));
+    let words = |list: &[String]| (list[0].clone(), list[1..].to_vec());
+    let all = pack.answers();
+    let (gold, mut variants) = match answer {
+        Answer::Place(n) => entity(Kind::Place, n),
+        Answer::Actor(n) => entity(Kind::Actor, n),
+        Answer::Object(n) => entity(Kind::Object, n),
+        Answer::Yes => words(&all.yes),
+        Answer::No => words(&all.no),
+        Answer::Maybe => words(&all.maybe),
+        Answer::Count(n) => words(&all.count[n as usize]),
+        Answer::Objects(0) => words(&all.nothing),
+        Answer::Objects(set) if set.count_ones() == 1 => entity(Kind::Object, set.trailing_zeros() as u8),
+        Answer::Objects(set) => lists(set, pack),
+    };
+    variants.sort();
+    variants.dedup();
+    variants.retain(|v| *v != gold);
+    (vec![gold], variants)
+}
+
+/// A list of objects: the gold in the order of their numbers, the variants in any order, with any
+/// usual joiner, all in the same form.
+fn lists(set: u64, pack: &Pack) -> (String, Vec<String>) {
+    let objects: Vec<u8> = Answer::listed(set).collect();
+    let words = pack.answers();
+    let mut variants = Vec::new();
+    for names in pack.parallel_forms(Kind::Object, &objects) {
+        for order in orders(names.len()) {
+            let names: Vec<&str> = order.iter().map(|&i| names[i].as_str()).collect();
+            let (last, rest) = names.split_last().expect("a list has items");
+            for separator in [words.list_separator.as_str(), ", ", ","] {
+                variants.push(names.join(separator));
+                variants.push(format!("{}{}{last}", rest.join(separator), words.list_and));
+            }
+            variants.push(names.join(&words.list_and));
+        }
+    }
+    let citation: Vec<&str> = objects.iter().map(|o| pack.citation(Kind::Object, *o)).collect();
+    (citation.join(&words.list_separator), variants)
+}
+
+/// Every order of `n` things.
+fn orders(n: usize) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..n {
+        all = all
+            .into_iter()
+            .flat_map(|order: Vec<usize>| {
+                (0..n).filter(|i| !order.contains(i)).map(|i| [order.clone(), vec![i]].concat()).collect::<Vec<_>>()
+            })
+            .collect();
+    }
+    all
+}
+
+/// Is the fact one that a story tells, rather than a filler of the distractors?
+pub fn is_story_fact(fact: Fact) -> bool {
+    !matches!(fact, Fact::Idle(_))
+}
+
+/// The question that a final prompt asks, read from its text: the sentence after the context.
+pub fn question_of(prompt_tail: &str, pack: &Pack) -> Option<Question> {
+    let template = &pack.prompt().question;
+    let (before, after) = template.split_once("{question}")?;
+    let line = prompt_tail.strip_prefix(CONTEXT_END)?.strip_prefix("\n\n")?.lines().next()?;
+    let sentence = line.strip_prefix(before)?.strip_suffix(after)?;
+    Question::of(pack.read(sentence).ok()?)
+}

@@ -1,0 +1,213 @@
+//! What a release says of itself: manifest, card, checksums; and the accepted digests it is compared with.
+
+use crate::error::{Error, Result};
+use crate::hash::Digest;
+use crate::plan::{Filter, Plan};
+use crate::stage::ingest::SourceFile;
+use crate::stage::select::Selected;
+use crate::stage::write::DataFile;
+use crate::story::{ANSWERERS, Answer, Mentions, SourceTask, credit, guesses};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The manifest's format.
+pub const FORMAT: u32 = 1;
+
+/// `manifest.json`. All numbers are integers; shares are in millionths.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Raised when keys change their meaning.
+    pub format: u32,
+    /// Name of the release.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The family.
+    pub family: String,
+    /// Version of the builder.
+    pub nihbuild: String,
+    /// The date that the recipe gives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// SPDX identifier.
+    pub licence: String,
+    /// Put this string into no training corpus: a model that can complete it has seen the release.
+    pub canary: String,
+    /// Identity of the plan.
+    pub plan: Digest,
+    /// Digest of the seed, so that a held-out twin can be told from its sibling.
+    pub seed_digest: Digest,
+    /// What flags narrowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Filter>,
+    /// Identity of the release: digest over its files' rows digests.
+    pub rows_digest: Digest,
+    /// Rows of all files.
+    pub rows: u64,
+    /// Tokens of all prompts.
+    pub tokens: u64,
+    /// The data files.
+    pub files: Vec<DataFile>,
+    /// Files read from outside.
+    pub sources: Vec<SourceFile>,
+    /// Digest of each language pack.
+    pub packs: BTreeMap<String, Digest>,
+    /// Key of each stage's output.
+    pub stages: BTreeMap<String, Digest>,
+    /// Instances by source task.
+    pub instances: BTreeMap<SourceTask, u64>,
+    /// Refused candidates by source task and reason.
+    pub refused: BTreeMap<SourceTask, BTreeMap<String, u32>>,
+    /// Source tasks that begin at a later length than the grid.
+    pub starts: BTreeMap<SourceTask, String>,
+    /// Trivial answerers over the stories alone, by source task and rule.
+    pub answerers: BTreeMap<SourceTask, BTreeMap<String, Score>>,
+    /// Distinct sentences of the synthetic pool, by language.
+    pub distinct_sentences: BTreeMap<String, u64>,
+}
+
+/// How a trivial answerer does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Score {
+    /// Mean credit, in millionths.
+    pub score: u64,
+    /// What guessing among the candidates would score, in millionths.
+    pub chance: u64,
+    /// Rows it has an answer for.
+    pub rows: u64,
+}
+
+/// The canary of a release: the same for the same name and version.
+pub fn canary(name: &str, version: &str) -> String {
+    let hex = Digest::of(format!("nihbuild canary {name} {version}")).to_string();
+    format!("{name} {version} canary {}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..32])
+}
+
+/// Scores the trivial answerers over the stories of a build.
+pub fn answerers(selected: &Selected) -> BTreeMap<SourceTask, BTreeMap<String, Score>> {
+    let mut sums: BTreeMap<SourceTask, BTreeMap<&str, (u64, u64, u64)>> = BTreeMap::new();
+    let mut golds: BTreeMap<SourceTask, BTreeMap<Answer, u64>> = BTreeMap::new();
+    for instance in &selected.instances {
+        let task = instance.source_task();
+        *golds.entry(task).or_default().entry(instance.answer).or_default() += 1;
+        let mut mentions = Mentions::default();
+        instance.story.facts.iter().for_each(|fact| mentions.add(*fact));
+        let chance = 1_000_000 / candidates(instance.answer, task);
+        for (rule, guess) in ANSWERERS.iter().zip(guesses(&instance.story, &mentions)) {
+            if let Some(credit) = credit(&guess, instance.answer) {
+                let sum = sums.entry(task).or_default().entry(rule).or_default();
+                *sum = (sum.0 + u64::from(credit), sum.1 + chance, sum.2 + 1);
+            }
+        }
+    }
+    for (task, golds) in golds {
+        let rows: u64 = golds.values().sum();
+        let most = golds.values().max().copied().unwrap_or(0);
+        let chance: u64 = golds.iter().map(|(answer, n)| n * 1_000_000 / candidates(*answer, task)).sum();
+        sums.entry(task).or_default().insert("majority label", (most * 1_000_000, chance, rows));
+    }
+    let score = |(credit, chance, rows): (u64, u64, u64)| Score { score: credit / rows, chance: chance / rows, rows };
+    sums.into_iter().map(|(task, rules)| (task, rules.into_iter().map(|(r, s)| (r.to_owned(), score(s))).collect())).collect()
+}
+
+/// How many answers of its kind the task can have.
+fn candidates(answer: Answer, task: SourceTask) -> u64 {
+    match answer {
+        Answer::Place(_) => crate::language::STORY_PLACES as u64,
+        Answer::Actor(_) => crate::language::STORY_ACTORS as u64,
+        Answer::Object(_) => crate::language::STORY_OBJECTS as u64,
+        Answer::Count(_) => 4,
+        Answer::Objects(_) => 15,
+        _ if task.number() == 10 => 3,
+        _ => 2,
+    }
+}
+
+/// Accepted digests, by `<name>-<version>`.
+const ACCEPTED: &[(&str, &str)] = &[
+    ("mlrbench-1.0.0", include_str!("../checksums/mlrbench-1.0.0.json")),
+    ("golden-1.0.0", include_str!("../checksums/golden-1.0.0.json")),
+];
+
+/// An accepted manifest, reduced to what identifies content.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Accepted {
+    /// Digest of the whole release.
+    pub rows_digest: Digest,
+    /// Rows digest of each file.
+    pub files: BTreeMap<String, Digest>,
+}
+
+/// How a result compares with the accepted one.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Match {
+    /// The same rows.
+    Same,
+    /// These files have other rows.
+    Differs(Vec<String>),
+    /// Fewer instances than the accepted release: its digests say nothing about these files.
+    NotComparable,
+    /// No accepted digests under this name and version.
+    Unknown,
+}
+
+/// Compares a manifest with the accepted digests.
+pub fn compare(manifest: &Manifest) -> Result<Match> {
+    let name = format!("{}-{}", manifest.name, manifest.version);
+    let Some((_, text)) = ACCEPTED.iter().find(|(known, _)| *known == name) else { return Ok(Match::Unknown) };
+    let accepted: Accepted =
+        serde_json::from_str(text).map_err(|e| Error::new(e.to_string()).at(format!("checksums/{name}.json")))?;
+    if manifest.filter.as_ref().is_some_and(|filter| filter.limit.is_some()) {
+        return Ok(Match::NotComparable);
+    }
+    let differs = |file: &&DataFile| accepted.files.get(&file.path) != Some(&file.rows_digest);
+    let differing: Vec<String> = manifest.files.iter().filter(differs).map(|f| f.path.clone()).collect();
+    let whole = manifest.filter.is_some() || manifest.rows_digest == accepted.rows_digest;
+    Ok(if differing.is_empty() && whole { Match::Same } else { Match::Differs(differing) })
+}
+
+/// The dataset card: front matter that loaders read, then what a person wants to know first.
+pub fn card(plan: &Plan, manifest: &Manifest) -> String {
+    let mut text = String::from("---\n");
+    text += &format!("pretty_name: {}\nlicense: {}\nlanguage:\n", manifest.name, manifest.licence.to_lowercase());
+    for (language, _) in &plan.packs {
+        text += &format!("- {language}\n");
+    }
+    let size = match manifest.rows {
+        0..1_000 => "n<1K",
+        1_000..10_000 => "1K<n<10K",
+        10_000..100_000 => "10K<n<100K",
+        _ => "100K<n<1M",
+    };
+    text += &format!("size_categories:\n- {size}\ntask_categories:\n- question-answering\nconfigs:\n");
+    for file in &plan.files {
+        text += &format!("- config_name: {}\n  data_files:\n  - split: test\n    path: {}\n", file.config, file.path());
+    }
+    text += "---\n\n";
+    text += &format!(
+        "# {} {}\n\n{} prompts, {} tokens ({}). Every prompt was read back from its final text, in its own\nlanguage, and solved to its one gold answer.\n\n",
+        manifest.name,
+        manifest.version,
+        manifest.rows,
+        manifest.tokens,
+        plan.tokenizer.name()
+    );
+    text += &format!("Rows digest: `{}`\n\nCanary: `{}`\n\n", manifest.rows_digest, manifest.canary);
+    text += "Verify with `nihbuild verify FOLDER`; rebuild with `nihbuild recipe recipe.toml`.\n\n";
+    text += "| config | rows | tokens, mean | fill, mean |\n|---|---|---|---|\n";
+    for (file, data) in plan.files.iter().zip(&manifest.files) {
+        let rows = data.rows.max(1);
+        let fill = data.stats.fill / rows;
+        let fill = if file.length.0 == 0 { "-".to_owned() } else { format!("{}.{:02}%", fill / 10_000, fill / 100 % 100) };
+        text += &format!("| {} | {} | {} | {fill} |\n", file.config, data.rows, data.stats.tokens / rows);
+    }
+    if !manifest.starts.is_empty() {
+        text += "\nSome stories of these tasks are longer than the shortest lengths, so the tasks begin later:\n\n";
+        for (task, length) in &manifest.starts {
+            text += &format!("- {task} begins at {length} (and is whole at 0k)\n");
+        }
+    }
+    text
+}

@@ -1,0 +1,312 @@
+//! The recipe as it is meant: names resolved, packs read, filters applied. Printing it is the dry run.
+
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::hash::Digest;
+use crate::language::{Language, Pack};
+use crate::recipe::{Allowance, Kind, Length, Recipe, SeedSource, SourceKind, Strategy, Task};
+use crate::seed::Seed;
+use crate::story::SourceTask;
+use crate::tokenizer::Tokenizer;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// What the command line narrows. Selection uses the recipe's full grid; this acts afterwards.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, serde::Deserialize)]
+pub struct Filter {
+    /// Only the first so many instances of the fixed order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Only these languages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub languages: Option<Vec<Language>>,
+    /// Only these lengths.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lengths: Option<Vec<Length>>,
+}
+
+/// What a command line asks for, beside the recipe.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What to narrow.
+    pub filter: Filter,
+    /// Another seed than the recipe's.
+    pub seed: Option<u64>,
+    /// Folder of store and releases.
+    pub out: PathBuf,
+    /// Folder of source files.
+    pub data: Option<PathBuf>,
+    /// Threads.
+    pub jobs: usize,
+    /// Never open a socket.
+    pub offline: bool,
+}
+
+/// One data file of a release.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FilePlan {
+    /// Language of its rows.
+    pub language: Language,
+    /// Their length.
+    pub length: Length,
+    /// Their strategy.
+    pub strategy: Strategy,
+    /// Their kind of distractors.
+    pub kind: Kind,
+    /// The config's name: `zh_8k`, with strategy and kind where the recipe has several.
+    pub config: String,
+}
+
+impl FilePlan {
+    /// Path inside the release.
+    pub fn path(&self) -> String {
+        format!("data/{}/test-00000-of-00001.parquet", self.config)
+    }
+}
+
+/// A recipe, resolved.
+pub struct Plan {
+    /// The recipe as written.
+    pub recipe: Recipe,
+    /// The seed's text was read from outside and is not written down.
+    pub seed: Seed,
+    /// The packs of the recipe's languages, in its order.
+    pub packs: Vec<(Language, Pack)>,
+    /// The English pack, which reads bAbI.
+    pub english: Pack,
+    /// What lengths are counted with.
+    pub tokenizer: Tokenizer,
+    /// Instances of each source task, in the recipe's order of tasks.
+    pub counts: Vec<(Task, SourceTask, u32)>,
+    /// Kinds of distractors.
+    pub kinds: Vec<Kind>,
+    /// Every file of the full grid.
+    pub grid: Vec<FilePlan>,
+    /// The files that the filters leave.
+    pub files: Vec<FilePlan>,
+    /// What the command line asks for.
+    pub options: Options,
+}
+
+impl Plan {
+    /// Resolves a recipe.
+    pub fn new(mut recipe: Recipe, options: Options) -> Result<Plan> {
+        if let Some(seed) = options.seed {
+            recipe.release.seed = SeedSource::Number(seed);
+        }
+        let seed = read_seed(&recipe.release.seed)?;
+        if let Some(date) = &recipe.release.date
+            && !is_date(date)
+        {
+            return Err(Error::new(format!("release.date {date:?} is not a date")).help("write YYYY-MM-DD"));
+        }
+        let grid = &recipe.grid;
+        no_repeats("grid.languages", &grid.languages)?;
+        no_repeats("grid.lengths", &grid.lengths)?;
+        no_repeats("prompt.strategies", &recipe.prompt.strategies)?;
+        let kinds = recipe.distractors.kind.list();
+        no_repeats("distractors.kind", &kinds)?;
+        no_repeats("source.splits", &recipe.source.splits)?;
+        if !(1..=1_000_000).contains(&recipe.budget.unit) {
+            fail!("budget.unit is {}, expected 1 to 1000000 tokens (1000 or 1024)", recipe.budget.unit);
+        }
+        if !(1..=1_000_000).contains(&recipe.distractors.pool) {
+            fail!("distractors.pool is {}, expected 1 to 1000000 passages", recipe.distractors.pool);
+        }
+        if let Allowance::Each(each) = &recipe.budget.answer
+            && let Some(strategy) = recipe.prompt.strategies.iter().find(|s| !each.contains_key(s))
+        {
+            fail!("budget.answer has no number for the strategy {}", strategy.name());
+        }
+        let mut counts = Vec::new();
+        for task in Task::ALL {
+            let wanted = recipe.stories.tasks.get(&task).copied().unwrap_or(0);
+            let sources = task.sources();
+            for (i, number) in sources.iter().enumerate() {
+                // The first source task takes what cannot be split evenly.
+                let n = (wanted + (sources.len() - 1 - i) as u32) / sources.len() as u32;
+                if n > 99_999 {
+                    fail!("stories.tasks.{} is {wanted}, at most {} fit the ids", task.name(), 99_999 * sources.len());
+                }
+                let source = SourceTask::of(*number).expect("the table names known tasks");
+                counts.push((task, source, n));
+            }
+        }
+        if counts.iter().all(|(.., n)| *n == 0) {
+            fail!("stories.tasks asks for no instance");
+        }
+        let mut all = Vec::new();
+        for &length in &grid.lengths {
+            for &language in &grid.languages {
+                for &strategy in &recipe.prompt.strategies {
+                    for &kind in &kinds {
+                        let mut config = format!("{language}_{length}");
+                        if recipe.prompt.strategies.len() > 1 {
+                            config += &format!("_{}", strategy.name());
+                        }
+                        if kinds.len() > 1 {
+                            config += &format!("_{}", kind.name());
+                        }
+                        all.push(FilePlan { language, length, strategy, kind, config });
+                    }
+                }
+            }
+        }
+        let filter = &options.filter;
+        narrow("--languages", &filter.languages, &grid.languages)?;
+        narrow("--lengths", &filter.lengths, &grid.lengths)?;
+        if filter.limit == Some(0) {
+            fail!("--limit 0 leaves no instance");
+        }
+        let keep = |file: &&FilePlan| {
+            filter.languages.as_ref().is_none_or(|l| l.contains(&file.language))
+                && filter.lengths.as_ref().is_none_or(|l| l.contains(&file.length))
+        };
+        let files = all.iter().filter(keep).cloned().collect();
+        let packs = grid.languages.iter().map(|l| Ok((*l, l.pack()?))).collect::<Result<Vec<_>>>()?;
+        let english = "en".parse::<Language>().expect("the English pack is embedded").pack()?;
+        if recipe.source.kind == SourceKind::Babi && options.data.is_none() {
+            return Err(Error::new("this recipe reads the official bAbI files")
+                .help("give their folder with --data DIR: it holds en/qa1_*.txt, or the archive tasks_1-20_v1-2.tar.gz"));
+        }
+        let tokenizer = Tokenizer::new(recipe.tokens.primary);
+        Ok(Plan { recipe, seed, packs, english, tokenizer, counts, kinds, grid: all, files, options })
+    }
+
+    /// The pack of a language of the recipe.
+    pub fn pack(&self, language: Language) -> &Pack {
+        &self.packs.iter().find(|(l, _)| *l == language).expect("the recipe's languages have packs").1
+    }
+
+    /// Tokens that a prompt of a length may have; none at 0k, whose prompts are as long as their stories.
+    pub fn budget(&self, length: Length, strategy: Strategy) -> Option<u64> {
+        let reserve = self.reserve(strategy);
+        (length.0 > 0).then(|| (u64::from(length.0) * u64::from(self.recipe.budget.unit)).saturating_sub(reserve))
+    }
+
+    /// Tokens kept free: the answer allowance and the chat template.
+    pub fn reserve(&self, strategy: Strategy) -> u64 {
+        let answer = match &self.recipe.budget.answer {
+            Allowance::Same(n) => *n,
+            Allowance::Each(each) => each[&strategy],
+        };
+        u64::from(answer) + u64::from(self.recipe.budget.template)
+    }
+
+    /// The smallest length that has a budget.
+    pub fn smallest(&self) -> Option<Length> {
+        self.recipe.grid.lengths.iter().copied().filter(|l| l.0 > 0).min()
+    }
+
+    /// The largest length.
+    pub fn largest(&self) -> Length {
+        self.recipe.grid.lengths.iter().copied().max().expect("a recipe has lengths")
+    }
+
+    /// Instances of the whole recipe.
+    pub fn total(&self) -> u32 {
+        self.counts.iter().map(|(.., n)| n).sum()
+    }
+
+    /// Instances that this build makes.
+    pub fn instances(&self) -> u32 {
+        self.options.filter.limit.map_or(self.total(), |limit| limit.min(self.total()))
+    }
+
+    /// True where flags narrow the build.
+    pub fn is_narrowed(&self) -> bool {
+        self.instances() < self.total() || self.files.len() < self.grid.len()
+    }
+
+    /// The recipe as a release writes it down: every default printed, a held-out seed as its digest.
+    pub fn resolved(&self) -> String {
+        let mut recipe = self.recipe.clone();
+        if !matches!(recipe.release.seed, SeedSource::Number(_)) {
+            recipe.release.seed = SeedSource::HeldOut { digest: self.seed.digest() };
+        }
+        toml::to_string(&recipe).expect("a recipe is plain data")
+    }
+
+    /// Folder of the release: `<name>/<version>`, with the filters' digest where flags narrow the build
+    /// (or where `--seed` makes it another one).
+    pub fn folder(&self) -> PathBuf {
+        let release = &self.recipe.release;
+        let mut version = release.version.0.clone();
+        if self.is_narrowed() || self.options.seed.is_some() {
+            let filter = serde_json::json!({
+                "limit": (self.instances() < self.total()).then_some(self.instances()),
+                "files": (self.files.len() < self.grid.len()).then(|| self.files.iter().map(|f| &f.config).collect::<Vec<_>>()),
+                "seed": self.options.seed,
+            });
+            version += &format!("+{}", Digest::of(filter.to_string()).short());
+        }
+        self.options.out.join(&release.name.0).join(version)
+    }
+
+    /// Identity of the plan: two builds of one folder must agree in it to share their files.
+    pub fn digest(&self) -> Digest {
+        let mut parts = vec![self.resolved(), self.seed.digest().to_string(), env!("CARGO_PKG_VERSION").to_owned()];
+        parts.extend(self.files.iter().map(|f| f.config.clone()));
+        parts.push(self.instances().to_string());
+        parts.extend(self.packs.iter().map(|(_, pack)| pack.digest().to_string()));
+        Digest::of_parts(parts.iter().map(|p| p.as_bytes()))
+    }
+}
+
+/// Reads the seed; from outside, only its digest is ever written down.
+fn read_seed(source: &SeedSource) -> Result<Seed> {
+    let text = match source {
+        SeedSource::Number(n) => return Ok(Seed::new(&n.to_string())),
+        SeedSource::Env { env } => {
+            #[allow(clippy::disallowed_methods, reason = "the one place that reads a held-out seed")]
+            std::env::var(env).map_err(|_| {
+                Error::new(format!("the seed is to be read from the environment variable {env}, which is not set"))
+                    .help(format!("set {env}, or give another seed with --seed N"))
+            })?
+        }
+        SeedSource::File { file } => {
+            std::fs::read_to_string(file).map_err(|e| Error::io("cannot read the seed from", Path::new(file), e))?
+        }
+        SeedSource::HeldOut { digest } => {
+            return Err(Error::new(format!("this recipe's seed is held out, only its digest {digest} is known"))
+                .help("only its publisher can rebuild it: put { env = \"VARIABLE\" } or { file = \"PATH\" } in place of the digest"));
+        }
+    };
+    if text.trim().is_empty() {
+        fail!("the held-out seed is empty");
+    }
+    Ok(Seed::new(text.trim()))
+}
+
+fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let number = |n: &str, digits: usize| if n.len() == digits { n.parse::<u32>().ok() } else { None };
+    match parts[..] {
+        [y, m, d] => {
+            number(y, 4).is_some()
+                && number(m, 2).is_some_and(|m| (1..=12).contains(&m))
+                && number(d, 2).is_some_and(|d| (1..=31).contains(&d))
+        }
+        _ => false,
+    }
+}
+
+fn no_repeats<T: PartialEq + std::fmt::Debug>(key: &str, list: &[T]) -> Result<()> {
+    if list.is_empty() {
+        fail!("{key} is empty");
+    }
+    match list.iter().enumerate().find(|(i, item)| list[..*i].contains(item)) {
+        Some((_, item)) => fail!("{key} names {item:?} twice"),
+        None => Ok(()),
+    }
+}
+
+fn narrow<T: PartialEq + std::fmt::Display>(flag: &str, wanted: &Option<Vec<T>>, all: &[T]) -> Result<()> {
+    for item in wanted.iter().flatten() {
+        if !all.contains(item) {
+            let known: Vec<String> = all.iter().map(T::to_string).collect();
+            fail!("{flag}: the recipe has no {item}, it has {}", known.join(", "));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! Progress for people: rate and time left on stderr, silent when that is no terminal.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use std::time::{Duration, Instant};
+
+/// A bar of one stage.
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// Starts a bar of `total` units.
+    pub fn new(stage: &str, total: u64, unit: &str) -> Progress {
+        let bar = ProgressBar::new(total);
+        let line = format!("{{prefix:>10}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit} {{per_sec}} ETA {{eta}}");
+        if let Ok(style) = ProgressStyle::with_template(&line) {
+            bar.set_style(style);
+        }
+        bar.set_prefix(stage.to_owned());
+        Progress { bar }
+    }
+
+    /// Some units are done.
+    pub fn add(&self, n: u64) {
+        self.bar.inc(n);
+    }
+
+    /// The stage is done.
+    pub fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Wall time of each stage, for the summary on stderr; never part of an output.
+pub struct Stopwatch {
+    started: Instant,
+    lap: Instant,
+    laps: Vec<(&'static str, Duration)>,
+}
+
+impl Stopwatch {
+    /// Starts now.
+    #[allow(clippy::disallowed_methods, reason = "for the eye only")]
+    pub fn start() -> Stopwatch {
+        let now = Instant::now();
+        Stopwatch { started: now, lap: now, laps: Vec::new() }
+    }
+
+    /// A stage ends, the next begins.
+    #[allow(clippy::disallowed_methods, reason = "for the eye only")]
+    pub fn lap(&mut self, stage: &'static str) {
+        let now = Instant::now();
+        self.laps.push((stage, now - self.lap));
+        self.lap = now;
+    }
+
+    /// Stages and their times.
+    pub fn laps(&self) -> &[(&'static str, Duration)] {
+        &self.laps
+    }
+
+    /// Time since the start.
+    pub fn total(&self) -> Duration {
+        self.lap - self.started
+    }
+}

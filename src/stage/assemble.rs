@@ -1,0 +1,163 @@
+//! Fits distractors to a budget and renders a row: a pure function of the plan, an instance and its ranking.
+
+use crate::family::reasoning::{self, CONTEXT, LocalStory};
+use crate::fail;
+use crate::error::Result;
+use crate::language::{Language, Pack};
+use crate::plan::{FilePlan, Plan};
+use crate::recipe::Order;
+use crate::record::{Instance, LocalPool, NeedleSpan, Row};
+use crate::seed::mix;
+use super::distractors;
+
+/// How a row comes out before it is rendered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RowPlan {
+    /// Index of the instance.
+    pub instance: u32,
+    /// How many of the ranked passages it takes.
+    pub passages: u32,
+    /// Tokens of the prompt.
+    pub tokens: u32,
+    /// Bytes of the prompt.
+    pub bytes: u32,
+}
+
+/// Tokens of the parts of a story's prompt in one language.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    /// Tokens and bytes of head, facts and tail together.
+    pub fixed_tokens: u32,
+    /// See `fixed_tokens`.
+    pub fixed_bytes: u32,
+    head: u16,
+    facts: Box<[u16]>,
+}
+
+impl Sizes {
+    /// Counts a story's parts once; every length and kind uses the counts.
+    pub fn of(local: &LocalStory, plan: &Plan) -> Sizes {
+        let count = |text: &str| plan.tokenizer.count(text) as u32;
+        let facts: Vec<u32> = local.facts.iter().map(|line| count(line)).collect();
+        let (head, tail) = (count(&local.head), count(&local.tail));
+        let bytes = local.head.len() + local.tail.len() + local.facts.iter().map(String::len).sum::<usize>();
+        Sizes {
+            fixed_tokens: head + tail + facts.iter().sum::<u32>(),
+            fixed_bytes: bytes as u32,
+            head: head as u16,
+            facts: facts.into_iter().map(|n| n as u16).collect(),
+        }
+    }
+}
+
+/// A story's text in a language of the plan.
+pub fn local_story(plan: &Plan, instance: &Instance, pack: &Pack) -> LocalStory {
+    LocalStory::new(&instance.story, pack, &plan.english, plan.recipe.prompt.instruction_language)
+}
+
+/// The most of the ranked passages that fit, in whole passages: one more would be over. At 0k none.
+pub fn fit(index: usize, sizes: &Sizes, ranking: &[u32], pool: &LocalPool, budget: Option<u64>) -> Result<RowPlan> {
+    let mut row = RowPlan { instance: index as u32, passages: 0, tokens: sizes.fixed_tokens, bytes: sizes.fixed_bytes };
+    let Some(budget) = budget else { return Ok(row) };
+    if u64::from(row.tokens) > budget {
+        fail!("a story of {} tokens was admitted under a budget of {budget}", row.tokens);
+    }
+    for &passage in ranking {
+        let tokens = row.tokens + pool.tokens[passage as usize];
+        if u64::from(tokens) > budget {
+            return Ok(row);
+        }
+        row.tokens = tokens;
+        row.bytes += pool.bytes(passage as usize) as u32;
+        row.passages += 1;
+    }
+    fail!("the ranking of instance {index} ends before the budget of {budget} tokens is filled")
+}
+
+/// What rendering needs of one language and kind.
+pub struct Material<'a> {
+    /// The language.
+    pub language: Language,
+    /// Its pack.
+    pub pack: &'a Pack,
+    /// Its passages.
+    pub pool: &'a LocalPool,
+}
+
+/// The passages of a row in the order in which they are printed.
+///
+/// The shuffled order sorts by a key that depends on instance and passage only: the same passages
+/// stand in the same order in every language and length.
+pub fn printed_order(plan: &Plan, instance: &Instance, chosen: &[u32]) -> Vec<u32> {
+    let mut order = chosen.to_vec();
+    if plan.recipe.prompt.order == Order::Shuffled {
+        let key = plan.seed.derive("order", &instance.id).bits();
+        order.sort_by_cached_key(|&n| (mix(key, n), n));
+    }
+    order
+}
+
+/// Renders a row.
+pub fn render(
+    plan: &Plan,
+    file: &FilePlan,
+    material: &Material<'_>,
+    instance: &Instance,
+    sizes: &Sizes,
+    planned: RowPlan,
+    ranking: &[u32],
+) -> Row {
+    let local = local_story(plan, instance, material.pack);
+    let chosen = printed_order(plan, instance, &ranking[..planned.passages as usize]);
+    let mut prompt = String::with_capacity(planned.bytes as usize);
+    prompt.push_str(&local.head);
+    debug_assert!(prompt.ends_with(CONTEXT));
+    let mut tokens = u64::from(sizes.head);
+    let mut spans: Vec<NeedleSpan> = Vec::with_capacity(local.facts.len());
+    let slots = chosen.len() as u64 + 1;
+    for slot in 0..=chosen.len() {
+        // A depth of 0 is before the first passage, one of a million behind the last.
+        while let Some(&depth) = instance.depths.get(spans.len())
+            && u64::from(depth) * slots / 1_000_001 == slot as u64
+        {
+            let n = spans.len();
+            let start = prompt.len() as u64;
+            prompt.push_str(&local.facts[n]);
+            let token_end = tokens + u64::from(sizes.facts[n]);
+            let end = prompt.len() as u64 - 1;
+            let supporting = instance.support.contains(&(n as u32));
+            spans.push(NeedleSpan { start, end, token_start: tokens, token_end, depth: 0, supporting });
+            tokens = token_end;
+        }
+        if let Some(&passage) = chosen.get(slot) {
+            prompt.push_str(material.pool.passage(passage as usize));
+            tokens += u64::from(material.pool.tokens[passage as usize]);
+        }
+    }
+    let head = u64::from(sizes.head);
+    let context = (tokens - head).max(1);
+    for span in &mut spans {
+        span.depth = (span.token_start - head) * 1_000_000 / context;
+    }
+    prompt.push_str(&local.tail);
+    let (answers, answer_variants) = reasoning::answers(instance.answer, material.pack);
+    let by_language = |(language, pack): &(Language, Pack)| (language.to_string(), reasoning::answers(instance.answer, pack).0);
+    Row {
+        id: format!("{}-{}-{}-{}-{}", instance.id, file.language, file.length, file.strategy.name(), file.kind.name()),
+        instance_id: instance.id.clone(),
+        task: instance.task.name(),
+        category: instance.task.category(),
+        source_task: instance.source_task().to_string(),
+        prompt,
+        question: local.question,
+        answers,
+        answer_variants,
+        answers_by_language: plan.packs.iter().map(by_language).collect(),
+        n_tokens: u64::from(planned.tokens),
+        needle_spans: spans,
+        supporting: instance.support.clone(),
+        distractor_ids: chosen.iter().map(|&n| distractors::id(file.kind, n)).collect(),
+        source_id: instance.source_id.clone(),
+        certificate: "",
+    }
+}

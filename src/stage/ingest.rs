@@ -1,0 +1,150 @@
+//! Reads the recipe's source files.
+
+use crate::error::{Error, Result};
+use crate::hash::{Digest, HashingReader};
+use crate::plan::Plan;
+use crate::recipe::{SourceKind, Split};
+use crate::source::babi::{self, BabiItem};
+use crate::source::pins::Pin;
+use crate::store::sorted_dir;
+use crate::story::SourceTask;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Component, Path};
+
+/// One source file, as the manifest names it.
+#[derive(Clone, Debug, Serialize, serde::Deserialize)]
+pub struct SourceFile {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Its digest.
+    pub sha256: Digest,
+}
+
+/// What was read.
+#[derive(Default)]
+pub struct Ingested {
+    /// bAbI's questions by task, in the order of splits, files and lines, with the file's name.
+    pub babi: BTreeMap<SourceTask, Vec<(String, BabiItem)>>,
+    /// The files.
+    pub files: Vec<SourceFile>,
+}
+
+/// Member names inside the official archive begin with this.
+const ARCHIVE: &str = "tasks_1-20_v1-2.tar.gz";
+
+/// No bAbI file is nearly as large.
+const MAX_MEMBER: u64 = 64 << 20;
+
+/// Reads the source of a plan; nothing for simulated stories.
+pub fn ingest(plan: &Plan) -> Result<Ingested> {
+    if plan.recipe.source.kind == SourceKind::Simulate {
+        return Ok(Ingested::default());
+    }
+    let pin = plan.recipe.source.archive.as_deref().map(Pin::find).transpose()?;
+    let folder = plan.options.data.as_deref().expect("the plan demands --data for bAbI");
+    let archive = if folder.is_file() { folder.to_owned() } else { folder.join(ARCHIVE) };
+    let english = ["en", "tasks_1-20_v1-2/en", "babi/en", "."].map(|sub| folder.join(sub));
+    let english = english.iter().find(|sub| sub.is_dir() && has_babi(sub));
+    let files = match english {
+        Some(english) => from_folder(plan, english)?,
+        None if archive.is_file() => from_archive(plan, &archive, pin.as_ref())?,
+        None => {
+            return Err(Error::new(format!("{} holds neither en/qa1_*.txt nor {ARCHIVE}", folder.display()))
+                .help("give the folder of the unpacked bAbI tasks, or of the archive, with --data DIR"));
+        }
+    };
+    let mut ingested = Ingested::default();
+    for &split in &plan.recipe.source.splits {
+        for &(_, task, wanted) in &plan.counts {
+            if wanted == 0 {
+                continue;
+            }
+            let stem = |name: &str| name.starts_with(&format!("{task}_")) && name.ends_with(&format!("_{}.txt", split.name()));
+            let Some((name, bytes)) = files.iter().find(|(name, _)| stem(name)) else {
+                return Err(Error::new(format!("no file {task}_*_{}.txt among the bAbI files", split.name())));
+            };
+            if let Some(pin) = &pin {
+                pin.check_member(&format!("en/{name}"), bytes)?;
+            }
+            let text = std::str::from_utf8(bytes).map_err(|e| {
+                let line = bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+                Error::new("not UTF-8").at(format!("{name}, line {line}"))
+            })?;
+            let items = babi::parse(name, text, task, &plan.english)?;
+            let short = format!("{task}_{}", split.name());
+            ingested.babi.entry(task).or_default().extend(items.into_iter().map(|item| (short.clone(), item)));
+            ingested.files.push(SourceFile { name: format!("en/{name}"), bytes: bytes.len() as u64, sha256: Digest::of(bytes) });
+        }
+    }
+    Ok(ingested)
+}
+
+fn has_babi(folder: &Path) -> bool {
+    let Ok(paths) = sorted_dir(folder) else { return false };
+    paths.iter().any(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("qa1_")))
+}
+
+/// Is it a file that the plan reads?
+fn wanted(plan: &Plan, name: &str) -> bool {
+    let splits: &[Split] = &plan.recipe.source.splits;
+    plan.counts.iter().any(|(_, task, _)| name.starts_with(&format!("{task}_")))
+        && splits.iter().any(|split| name.ends_with(&format!("_{}.txt", split.name())))
+}
+
+fn from_folder(plan: &Plan, folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    for path in sorted_dir(folder)? {
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        if wanted(plan, &name) {
+            let bytes = std::fs::read(&path).map_err(|e| Error::io("cannot read", &path, e))?;
+            files.insert(name, bytes);
+        }
+    }
+    Ok(files)
+}
+
+/// Reads `*/en/qa*.txt` of the archive, as a stream. Nothing is unpacked to disk; a member whose
+/// path leaves the archive or whose size explodes is refused.
+fn from_archive(plan: &Plan, path: &Path, pin: Option<&Pin>) -> Result<BTreeMap<String, Vec<u8>>> {
+    let fault = |e: std::io::Error| {
+        Error::io("cannot read the archive", path, e).help("it may be truncated: download it again")
+    };
+    if let Some(pin) = pin {
+        let (digest, bytes) = Digest::of_file(path)?;
+        if bytes != pin.bytes {
+            return Err(Error::new(format!("{} has {bytes} bytes, pinned are {} for {}", path.display(), pin.bytes, pin.id))
+                .help("it may be truncated: download it again"));
+        }
+        if digest != pin.sha256 {
+            return Err(Error::new(format!("{} has SHA-256 {digest}, pinned is {} for {}", path.display(), pin.sha256, pin.id))
+                .help("it is another file than the official one: download it again"));
+        }
+    }
+    let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
+    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(HashingReader::new(file)));
+    let mut files = BTreeMap::new();
+    for entry in archive.entries().map_err(fault)? {
+        let mut entry = entry.map_err(fault)?;
+        let member = entry.path().map_err(fault)?.into_owned();
+        if member.components().any(|c| matches!(c, Component::ParentDir | Component::RootDir | Component::Prefix(_))) {
+            return Err(Error::new(format!("the archive {} holds the path {}, which leads out of it", path.display(), member.display())));
+        }
+        let parts: Vec<String> = member.iter().map(|p| p.to_string_lossy().into_owned()).collect();
+        let (Some(name), true) = (parts.last(), parts.len() >= 2 && parts[parts.len() - 2] == "en") else { continue };
+        if !wanted(plan, name) {
+            continue;
+        }
+        let mut bytes = Vec::new();
+        entry.by_ref().take(MAX_MEMBER + 1).read_to_end(&mut bytes).map_err(fault)?;
+        if bytes.len() as u64 > MAX_MEMBER {
+            return Err(Error::new(format!("{} in {} is larger than {MAX_MEMBER} bytes", member.display(), path.display())));
+        }
+        files.insert(name.clone(), bytes);
+    }
+    Ok(files)
+}

@@ -1,0 +1,117 @@
+//! Ranks the pool for each instance: most similar first, by integer scores, ties by passage number.
+
+use crate::embedder::{Embedder, dot};
+use crate::error::{Error, Result};
+use crate::language::{Kind, PATTERNS, STORY_PLACES, Slot};
+use crate::plan::Plan;
+use crate::recipe::{Query, Variant};
+use crate::record::{Instance, LocalPool, Passage};
+use crate::story::named;
+
+/// Raised when this stage ranks otherwise with the same vectors.
+pub const VERSION: u32 = 1;
+
+/// What ranking needs of one language.
+pub struct Side<'a> {
+    /// The pool's texts and token counts.
+    pub pool: &'a LocalPool,
+    /// The pool's vectors.
+    pub vectors: &'a [i8],
+}
+
+/// The text that is compared with the passages.
+pub fn query(instance: &Instance, pack: &crate::language::Pack, query: Query) -> String {
+    let mut text: String = instance.story.facts.iter().map(|fact| pack.sentence(fact.message()) + "\n").collect();
+    if query == Query::StoryAndQuestion {
+        text += &pack.sentence(instance.story.question.message());
+    }
+    text
+}
+
+/// Which passages may be distractors of an instance. This depends on the story and its vocabulary,
+/// never on the gold.
+pub fn allowed(instance: &Instance, passages: &[Passage], variant: Variant) -> Vec<bool> {
+    let story = &instance.story;
+    let relations = story.task.number() == 4;
+    let actions: Vec<usize> = story.facts.iter().map(|f| action(f.message().pattern)).collect();
+    let objects: Vec<u8> =
+        story.facts.iter().flat_map(|f| named(*f)).filter(|(kind, _)| *kind == Kind::Object).map(|(_, o)| o).collect();
+    let fine = |passage: &Passage| {
+        let messages = || passage.sentences.iter();
+        // Under qa4 the places are the puzzle: none of the stories' own is named beside it.
+        let places_fine = !relations
+            || messages().all(|m| {
+                let slots = PATTERNS[m.pattern as usize].slots;
+                [Slot::P, Slot::Q].iter().all(|s| !slots[*s as usize] || m.slots[*s as usize] as usize >= STORY_PLACES)
+            });
+        let variant_fine = match variant {
+            Variant::Unconstrained => true,
+            // qa4 tells of no action, so any will do there.
+            Variant::SameAction => relations || messages().any(|m| actions.contains(&action(m.pattern))),
+            Variant::SameObject => {
+                objects.is_empty()
+                    || messages().any(|m| {
+                        PATTERNS[m.pattern as usize].slots[Slot::O as usize] && objects.contains(&m.slots[Slot::O as usize])
+                    })
+            }
+        };
+        places_fine && variant_fine
+    };
+    passages.iter().map(fine).collect()
+}
+
+/// The kind of event a pattern tells of: moves, takes, drops, gives, states, or none.
+fn action(pattern: u8) -> usize {
+    let name = &PATTERNS[pattern as usize];
+    ["move", "take", "drop", "give", "is_in", "not_in", "no_longer", "either"]
+        .iter()
+        .position(|key| name.section == "facts" && name.key.starts_with(key))
+        .unwrap_or(usize::MAX - pattern as usize)
+}
+
+/// The passages by descending score, as many as the largest length can hold in any of the languages.
+///
+/// `queries` are the query vectors, one a side. Scores are summed over the sides, so one side gives a
+/// language's own ranking and all give the pivoted one.
+pub fn rank(
+    plan: &Plan,
+    instance: &Instance,
+    embedder: &Embedder,
+    sides: &[Side<'_>],
+    queries: &[Vec<i8>],
+    allowed: &[bool],
+) -> Result<Vec<u32>> {
+    let d = embedder.dimensions;
+    let size = allowed.len();
+    let score = |n: usize| -> i32 {
+        sides.iter().zip(queries).map(|(side, query)| dot(&side.vectors[n * d..(n + 1) * d], query)).sum()
+    };
+    let mut order: Vec<(std::cmp::Reverse<i32>, u32)> =
+        (0..size).filter(|n| allowed[*n]).map(|n| (std::cmp::Reverse(score(n)), n as u32)).collect();
+    let need = u64::from(plan.largest().0) * u64::from(plan.recipe.budget.unit);
+    let mut sorted = 0;
+    loop {
+        // Sort a longer and longer head until it holds more than the largest length in every language.
+        let next = (sorted * 2).max(512).min(order.len());
+        if next < order.len() {
+            order[sorted..].select_nth_unstable(next - sorted);
+        }
+        order[sorted..next].sort_unstable();
+        sorted = next;
+        let held = |side: &Side<'_>| -> u64 {
+            order[..sorted].iter().map(|(_, n)| u64::from(side.pool.tokens[*n as usize])).sum()
+        };
+        let least = sides.iter().map(held).min().unwrap_or(0);
+        if least > need {
+            return Ok(order[..sorted].iter().map(|(_, n)| *n).collect());
+        }
+        if sorted == order.len() {
+            return Err(Error::new(format!(
+                "the pool runs out: its {sorted} passages that may stand beside {} hold {least} tokens, {} needs {need}",
+                instance.id,
+                plan.largest()
+            ))
+            .help(format!("raise distractors.pool (now {size}), or leave out the longest lengths")));
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Decides which candidates become instances, each alone, and in which fixed order they stand.
+
+use super::ingest::Ingested;
+use crate::error::{Error, Result};
+use crate::family::reasoning::LocalStory;
+use crate::plan::Plan;
+use crate::recipe::{Length, SourceKind, Task};
+use crate::record::Instance;
+use crate::story::{Answer, Fact, Solution, SourceTask, Story, simulate};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Raised when this stage selects other instances from the same input.
+pub const VERSION: u32 = 1;
+
+/// The instances of a build, and what was refused on the way.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Selected {
+    /// In the fixed order.
+    pub instances: Vec<Instance>,
+    /// Refused candidates, by source task and reason.
+    pub refused: BTreeMap<SourceTask, BTreeMap<String, u32>>,
+    /// Lengths at which a source task begins later than the grid does (bAbI's long stories).
+    pub starts: BTreeMap<SourceTask, Length>,
+}
+
+/// Selects the instances of a plan.
+pub fn select(plan: &Plan, ingested: &Ingested) -> Result<Selected> {
+    let order = fixed_order(&plan.counts);
+    let order = &order[..plan.instances() as usize];
+    match plan.recipe.source.kind {
+        SourceKind::Simulate => simulated(plan, order),
+        SourceKind::Babi => official(plan, ingested, order),
+    }
+}
+
+/// The fixed order: each prefix holds each task, and each source task of a task, within one row of
+/// its share. Items are (task, source task, number within the source task).
+pub fn fixed_order(counts: &[(Task, SourceTask, u32)]) -> Vec<(Task, SourceTask, u32)> {
+    let tasks: Vec<u32> =
+        Task::ALL.iter().map(|task| counts.iter().filter(|c| c.0 == *task).map(|c| c.2).sum()).collect();
+    let mut within: Vec<std::vec::IntoIter<usize>> = Task::ALL
+        .iter()
+        .map(|task| {
+            let sources: Vec<u32> = counts.iter().filter(|c| c.0 == *task).map(|c| c.2).collect();
+            chairs(&sources).into_iter()
+        })
+        .collect();
+    let mut next: BTreeMap<SourceTask, u32> = BTreeMap::new();
+    chairs(&tasks)
+        .into_iter()
+        .map(|t| {
+            let source = within[t].next().expect("as many as the task has instances");
+            let source = counts.iter().filter(|c| c.0 == Task::ALL[t]).nth(source).expect("a source of the task").1;
+            let n = next.entry(source).or_default();
+            *n += 1;
+            (Task::ALL[t], source, *n - 1)
+        })
+        .collect()
+}
+
+/// Interleaves groups of these sizes so that each prefix holds each group within one of its share
+/// (R. Tijdeman, The chairman assignment problem, 1980): of the groups whose lag is large enough to allow
+/// it, the one whose next turn is due first.
+fn chairs(sizes: &[u32]) -> Vec<usize> {
+    let total: i64 = sizes.iter().map(|n| i64::from(*n)).sum();
+    let groups = sizes.iter().filter(|n| **n > 0).count() as i64;
+    let mut taken = vec![0i64; sizes.len()];
+    let mut order = Vec::with_capacity(total as usize);
+    for turn in 1..=total {
+        // With share s = size / total: a group may be taken if s * turn - taken >= 1 / (2 groups - 2), and
+        // is due when s * t - taken reaches 1 - 1 / (2 groups - 2). All times total * (2 groups - 2).
+        let fine = (2 * groups - 2).max(1);
+        let slack = if groups > 1 { total } else { 0 };
+        let lag = |g: usize| fine * (i64::from(sizes[g]) * turn - total * taken[g]);
+        let due = |g: usize| (fine * total * (taken[g] + 1) - slack, i64::from(sizes[g]));
+        let open = (0..sizes.len()).filter(|&g| taken[g] < i64::from(sizes[g]) && lag(g) >= slack);
+        // due(g).0 / due(g).1, compared without division; ties go to the first group.
+        let best = open.min_by(|&a, &b| (due(a).0 * due(b).1).cmp(&(due(b).0 * due(a).1)));
+        let best = best.expect("the lags sum to one turn, so some group is open");
+        taken[best] += 1;
+        order.push(best);
+    }
+    order
+}
+
+/// The longest head-to-tail count of a story over the recipe's languages must fit the length.
+fn fits(plan: &Plan, story: &Story, length: Length) -> bool {
+    plan.recipe.prompt.strategies.iter().all(|&strategy| {
+        let Some(budget) = plan.budget(length, strategy) else { return true };
+        plan.packs.iter().all(|(_, pack)| {
+            let local = LocalStory::new(story, pack, &plan.english, plan.recipe.prompt.instruction_language);
+            let facts: usize = local.facts.iter().map(|line| plan.tokenizer.count(line)).sum();
+            let tokens = plan.tokenizer.count(&local.head) + facts + plan.tokenizer.count(&local.tail);
+            tokens as u64 <= budget
+        })
+    })
+}
+
+fn simulated(plan: &Plan, order: &[(Task, SourceTask, u32)]) -> Result<Selected> {
+    let smallest = plan.smallest();
+    let made: Vec<(Option<Story>, u32)> = order
+        .par_iter()
+        .map(|&(_, task, n)| {
+            let mut too_long = 0;
+            let story = simulate(task, n as usize, plan.recipe.stories.answers, &plan.seed, |story| {
+                let ok = smallest.is_none_or(|length| fits(plan, story, length));
+                too_long += u32::from(!ok);
+                ok
+            });
+            (story, too_long)
+        })
+        .collect();
+    let mut selected = Selected::default();
+    for (&(task, source, n), (story, too_long)) in order.iter().zip(made) {
+        if too_long > 0 {
+            let reason = format!("does not fit {}", smallest.expect("only a length refuses"));
+            *selected.refused.entry(source).or_default().entry(reason).or_default() += too_long;
+        }
+        let story = story.ok_or_else(|| no_story(plan, source, smallest))?;
+        selected.instances.push(instance(plan, task, source, n, story, None)?);
+    }
+    Ok(selected)
+}
+
+fn no_story(plan: &Plan, task: SourceTask, smallest: Option<Length>) -> Error {
+    let reserve = plan.recipe.prompt.strategies.iter().map(|s| plan.reserve(*s)).max().unwrap_or(0);
+    match smallest {
+        Some(length) => Error::new(format!(
+            "no story of {task} fits {length} ({} tokens less {reserve} for answer and template) in every language",
+            u64::from(length.0) * u64::from(plan.recipe.budget.unit)
+        ))
+        .help("leave out that length, raise budget.unit, or lower budget.answer"),
+        None => Error::new(format!("no story of {task} could be drawn")),
+    }
+}
+
+fn instance(plan: &Plan, task: Task, source: SourceTask, n: u32, story: Story, source_id: Option<String>) -> Result<Instance> {
+    let id = format!("{source}-{n:05}");
+    let Solution::Unique { answer, support } = story.solve() else {
+        return Err(Error::new(format!("instance {id} has no single answer after it was admitted")));
+    };
+    let mut rng = plan.seed.derive("slots", &id);
+    let mut depths: Vec<u32> = story.facts.iter().map(|_| rng.below(1_000_001) as u32).collect();
+    depths.sort_unstable();
+    let support = support.into_iter().map(|i| i as u32).collect();
+    Ok(Instance { id, task, story, answer, support, depths, source_id })
+}
+
+/// bAbI's own questions: each is admitted alone, in a seeded order; the n-th admitted is instance n.
+fn official(plan: &Plan, ingested: &Ingested, order: &[(Task, SourceTask, u32)]) -> Result<Selected> {
+    let mut selected = Selected::default();
+    let mut admitted: BTreeMap<SourceTask, Vec<(Story, String)>> = BTreeMap::new();
+    for &(_, task, wanted) in &plan.counts {
+        if wanted == 0 {
+            continue;
+        }
+        let items = ingested.babi.get(&task).map(Vec::as_slice).unwrap_or_default();
+        let verdicts: Vec<Option<&'static str>> = items.par_iter().map(|(_, item)| judge(&item.story, item.label)).collect();
+        let sound: Vec<usize> = (0..items.len()).filter(|&i| verdicts[i].is_none()).collect();
+        let refused = selected.refused.entry(task).or_default();
+        for reason in verdicts.iter().flatten() {
+            *refused.entry((*reason).to_owned()).or_default() += 1;
+        }
+        // A task that would lose more than 1% of its sound stories to the smallest length begins at the next one instead.
+        let mut lengths = plan.recipe.grid.lengths.clone();
+        lengths.retain(|l| l.0 > 0);
+        lengths.sort_unstable();
+        let mut kept = sound.clone();
+        for (i, &length) in lengths.iter().enumerate() {
+            let fit: Vec<bool> = sound.par_iter().map(|&i| fits(plan, &items[i].1.story, length)).collect();
+            let lost = fit.iter().filter(|f| !**f).count();
+            if lost * 100 > sound.len() && i + 1 < lengths.len() {
+                continue;
+            }
+            if lost > 0 {
+                *refused.entry(format!("does not fit {length}")).or_default() += lost as u32;
+            }
+            if i > 0 {
+                selected.starts.insert(task, length);
+            }
+            kept = sound.iter().zip(&fit).filter(|(_, fit)| **fit).map(|(i, _)| *i).collect();
+            break;
+        }
+        plan.seed.derive("select", &task.to_string()).shuffle(&mut kept);
+        if kept.len() < wanted as usize {
+            let reasons: Vec<String> = refused.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
+            return Err(Error::new(format!(
+                "{task} has {} usable questions of {}, the recipe wants {wanted} (refused: {})",
+                kept.len(),
+                items.len(),
+                reasons.join(", ")
+            ))
+            .help("ask for fewer, or add a split to source.splits"));
+        }
+        let stories = kept.iter().map(|&i| (items[i].1.story.clone(), format!("{}:{}", items[i].0, items[i].1.line)));
+        admitted.insert(task, stories.collect());
+    }
+    for &(task, source, n) in order {
+        let (story, id) = admitted[&source][n as usize].clone();
+        selected.instances.push(instance(plan, task, source, n, story, Some(id))?);
+    }
+    Ok(selected)
+}
+
+/// Why a bAbI question cannot be an instance; none if it can.
+pub fn judge(story: &Story, label: Option<Answer>) -> Option<&'static str> {
+    match story.solve() {
+        Solution::Faulty(fault) => Some(fault.name()),
+        Solution::Unique { answer, .. } if Some(answer) != label => Some("label is not what the facts say"),
+        Solution::Unique { .. } if story.facts.iter().any(|f| matches!(f, Fact::Idle(_))) => Some("holds a filler"),
+        Solution::Unique { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_prefix_keeps_the_shares() {
+        for sizes in [vec![200, 200, 200, 100, 100, 100, 100], vec![4, 4, 4, 2, 2, 2, 2], vec![1, 97, 3, 0, 50], vec![5], vec![7, 1]] {
+            let order = chairs(&sizes);
+            let total: i64 = sizes.iter().map(|n| i64::from(*n)).sum();
+            assert_eq!(order.len() as i64, total);
+            for prefix in 1..=order.len() {
+                for (group, size) in sizes.iter().enumerate() {
+                    let taken = order[..prefix].iter().filter(|g| **g == group).count() as i64;
+                    let share = i64::from(*size) * prefix as i64;
+                    assert!((taken * total - share).abs() < total, "{sizes:?}, first {prefix}: group {group} has {taken}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! Renders, proves and writes the data files: row groups in parallel, appended in order.
+//!
+//! A finished file is the unit of resume: it is written aside, synced, renamed, and only then entered
+//! in the journal with its digests.
+
+use super::assemble::{Material, RowPlan, Sizes, render};
+use super::certify::{Certifier, Seen};
+use super::localize::Lines;
+use crate::error::{Error, Result};
+use crate::hash::{Digest, HashingWriter, RowEncoder, RowsHasher};
+use crate::language::Language;
+use crate::plan::{FilePlan, Plan};
+use crate::recipe::{Kind, Length};
+use crate::record::{Instance, LocalPool};
+use crate::report::Progress;
+use crate::store::{Lists, make_dir, sync_dir};
+use crate::story::{Answer, Mentions, SourceTask, credit, guesses};
+use crate::table::{self, FileConstants, GROUP_BYTES, SCHEMA};
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::file::writer::SerializedFileWriter;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A finished data file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DataFile {
+    /// Path inside the release.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Digest of its bytes.
+    pub sha256: Digest,
+    /// Its rows.
+    pub rows: u64,
+    /// Digest of its rows, independent of Parquet.
+    pub rows_digest: Digest,
+    /// What its rows come to.
+    pub stats: Stats,
+}
+
+/// Sums over the rows of a file. All are integers, so the order of adding does not matter.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Stats {
+    /// Tokens of all prompts.
+    pub tokens: u64,
+    /// Of the shortest.
+    pub tokens_min: u64,
+    /// Of the longest.
+    pub tokens_max: u64,
+    /// Bytes of all prompts.
+    pub prompt_bytes: u64,
+    /// Sum of (n_tokens + allowance + template) / length, in millionths; 0 at 0k.
+    pub fill: u64,
+    /// The least of these.
+    pub fill_min: u64,
+    /// Rows over their budget.
+    pub over: u64,
+    /// Lines of all contexts, each read back.
+    pub lines: u64,
+    /// Lines that repeat an earlier one of their prompt.
+    pub repeated: u64,
+    /// Score of answering with the candidate that the whole context names least, by source task: credit in
+    /// millionths and number of rows. Counted in the recipe's first language.
+    pub rarest: BTreeMap<SourceTask, (u64, u64)>,
+    /// The same for the candidate that it names most.
+    pub commonest: BTreeMap<SourceTask, (u64, u64)>,
+}
+
+impl Stats {
+    fn add(&mut self, other: &Stats, first: bool) {
+        self.tokens += other.tokens;
+        self.tokens_min = if first { other.tokens_min } else { self.tokens_min.min(other.tokens_min) };
+        self.tokens_max = self.tokens_max.max(other.tokens_max);
+        self.prompt_bytes += other.prompt_bytes;
+        self.fill += other.fill;
+        self.fill_min = if first { other.fill_min } else { self.fill_min.min(other.fill_min) };
+        self.over += other.over;
+        self.lines += other.lines;
+        self.repeated += other.repeated;
+        for (mine, theirs) in [(&mut self.rarest, &other.rarest), (&mut self.commonest, &other.commonest)] {
+            for (task, (credit, n)) in theirs {
+                let entry = mine.entry(*task).or_default();
+                entry.0 += credit;
+                entry.1 += n;
+            }
+        }
+    }
+}
+
+/// The ranked passages of each instance.
+pub enum Ranked {
+    /// From retrieval.
+    Lists(Lists),
+    /// Noise has no ranking: each instance begins at a place of its own and goes round.
+    Round {
+        /// Passages of the pool.
+        size: u32,
+    },
+}
+
+impl Ranked {
+    /// The ranking of an instance.
+    pub fn get(&self, plan: &Plan, index: usize, instance: &Instance) -> Result<Vec<u32>> {
+        match self {
+            Ranked::Lists(lists) => lists.get(index),
+            Ranked::Round { size } => {
+                let first = plan.seed.derive("noise order", &instance.id).below(*size as usize) as u32;
+                Ok((first..*size).chain(0..first).collect())
+            }
+        }
+    }
+}
+
+/// One language and kind, ready for writing.
+pub struct Side<'a> {
+    /// The language.
+    pub language: Language,
+    /// The kind of distractors.
+    pub kind: Kind,
+    /// Its passages.
+    pub pool: &'a LocalPool,
+    /// What each of their lines says.
+    pub lines: &'a Lines<'a>,
+    /// The rankings.
+    pub ranked: &'a Ranked,
+}
+
+/// Everything that rows are made of.
+pub struct Inputs<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The instances, in order.
+    pub instances: &'a [Instance],
+    /// Token counts of each instance's parts, by language.
+    pub sizes: &'a BTreeMap<Language, Vec<Sizes>>,
+    /// Languages and kinds.
+    pub sides: &'a [Side<'a>],
+}
+
+/// A file's rows, in groups.
+pub struct FileRows {
+    /// The file.
+    pub file: FilePlan,
+    /// Its groups of rows.
+    pub groups: Vec<Vec<RowPlan>>,
+}
+
+impl FileRows {
+    /// Cuts rows into groups whose prompts hold at most [`GROUP_BYTES`] each.
+    pub fn new(file: FilePlan, rows: Vec<RowPlan>) -> FileRows {
+        let mut groups: Vec<Vec<RowPlan>> = Vec::new();
+        let mut bytes = usize::MAX;
+        for row in rows {
+            if bytes.saturating_add(row.bytes as usize) > GROUP_BYTES {
+                groups.push(Vec::new());
+                bytes = 0;
+            }
+            bytes += row.bytes as usize;
+            groups.last_mut().expect("one was just pushed").push(row);
+        }
+        FileRows { file, groups }
+    }
+}
+
+struct Group {
+    chunks: Vec<ArrowColumnChunk>,
+    digests: Vec<Digest>,
+    stats: Stats,
+}
+
+type Sink = SerializedFileWriter<HashingWriter<BufWriter<File>>>;
+
+#[derive(Default)]
+struct Open {
+    writer: Option<Sink>,
+    next: usize,
+    pending: BTreeMap<usize, Group>,
+    rows: RowsHasher,
+    count: u64,
+    stats: Stats,
+}
+
+/// The journal of a build in progress: its plan, then each finished file.
+pub struct Journal {
+    folder: PathBuf,
+    done: Mutex<BTreeMap<String, DataFile>>,
+    file: Mutex<File>,
+}
+
+impl Journal {
+    /// Opens the journal of a folder. Files that an earlier build of the same plan finished are kept, after
+    /// their bytes were checked; anything else is removed.
+    pub fn open(folder: &Path, plan: &Digest) -> Result<Journal> {
+        let path = folder.join("journal.jsonl");
+        let head = format!("{{\"plan\":\"{plan}\"}}");
+        let mut done = BTreeMap::new();
+        if let Ok(file) = File::open(&path) {
+            let mut lines = BufReader::new(file).lines().map_while(std::result::Result::ok);
+            if lines.next().as_ref() == Some(&head) {
+                for line in lines {
+                    let Ok(entry) = serde_json::from_str::<DataFile>(&line) else { continue };
+                    match Digest::of_file(&folder.join(&entry.path)) {
+                        Ok((digest, _)) if digest == entry.sha256 => {
+                            done.insert(entry.path.clone(), entry);
+                        }
+                        _ => eprintln!("warning: {} is not as it was written, building it anew", entry.path),
+                    }
+                }
+            }
+        }
+        if done.is_empty() && folder.exists() {
+            std::fs::remove_dir_all(folder).map_err(|e| Error::io("cannot remove", folder, e))?;
+        }
+        make_dir(folder)?;
+        let mut file = File::create(&path).map_err(|e| Error::io("cannot write", &path, e))?;
+        let mut text = head + "\n";
+        for entry in done.values() {
+            text += &(serde_json::to_string(entry).expect("plain data") + "\n");
+        }
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|e| Error::io("cannot write", &path, e))?;
+        Ok(Journal { folder: folder.to_owned(), done: Mutex::new(done), file: Mutex::new(file) })
+    }
+
+    /// The finished files, by path.
+    pub fn done(&self) -> BTreeMap<String, DataFile> {
+        self.done.lock().expect("no thread panics").clone()
+    }
+
+    fn enter(&self, entry: DataFile) -> Result<()> {
+        let line = serde_json::to_string(&entry).expect("plain data") + "\n";
+        let mut file = self.file.lock().expect("no thread panics");
+        file.write_all(line.as_bytes())
+            .and_then(|()| file.sync_data())
+            .map_err(|e| Error::io("cannot write", &self.folder.join("journal.jsonl"), e))?;
+        self.done.lock().expect("no thread panics").insert(entry.path.clone(), entry);
+        Ok(())
+    }
+}
+
+/// Writes the files that the journal does not hold yet.
+pub fn write(inputs: &Inputs<'_>, files: &[FileRows], journal: &Journal) -> Result<()> {
+    let done = journal.done();
+    let mut open: Vec<Mutex<Open>> = Vec::new();
+    open.resize_with(files.len(), Default::default);
+    let mut work: Vec<(usize, usize)> = Vec::new();
+    for (f, file) in files.iter().enumerate().filter(|(_, file)| !done.contains_key(&file.file.path())) {
+        work.extend((0..file.groups.len()).map(|g| (f, g)));
+        if file.groups.is_empty() {
+            // No story is long enough or short enough for this file: it still exists, without rows.
+            let mut open = open[f].lock().expect("no thread panics");
+            finish(inputs, &file.file, &mut open, journal)?;
+        }
+    }
+    let tokens =
+        |&(f, g): &(usize, usize)| files[f].groups[g].iter().map(|row| u64::from(row.tokens)).sum::<u64>();
+    // The dearest files first, so that no thread is left alone with one at the end; a file's groups stay in order.
+    let cost = |f: usize| (0..files[f].groups.len()).map(|g| tokens(&(f, g))).sum::<u64>();
+    work.sort_by_cached_key(|&(f, g)| (std::cmp::Reverse(cost(f)), f, g));
+    let progress = Progress::new("write", work.iter().map(tokens).sum(), "tokens");
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    let failed: Mutex<Option<(usize, Error)>> = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..inputs.plan.options.jobs.max(1) {
+            scope.spawn(|| {
+                let mut certifiers = BTreeMap::new();
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    if n >= work.len() || stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let (f, g) = work[n];
+                    let result = group(inputs, &files[f].file, &files[f].groups[g], &mut certifiers, &progress)
+                        .and_then(|made| append(inputs, &files[f], &open[f], g, made, journal));
+                    if let Err(error) = result {
+                        stop.store(true, Ordering::Relaxed);
+                        let mut failed = failed.lock().expect("no thread panics");
+                        if failed.as_ref().is_none_or(|(before, _)| n < *before) {
+                            *failed = Some((n, error));
+                        }
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    progress.finish();
+    match failed.into_inner().expect("no thread panics") {
+        Some((_, error)) => Err(error),
+        None => Ok(()),
+    }
+}
+
+fn constants(plan: &Plan, file: &FilePlan) -> FileConstants {
+    FileConstants {
+        language: file.language.to_string(),
+        length: file.length.to_string(),
+        strategy: file.strategy.name().to_owned(),
+        distractor_kind: file.kind.name().to_owned(),
+        tokenizer: (plan.tokenizer.name().to_owned(), plan.tokenizer.digest().to_string()),
+    }
+}
+
+fn factory() -> Result<ArrowRowGroupWriterFactory> {
+    // The factory wants a writer to take schema and settings from; this one writes nowhere.
+    let writer = sink(std::io::sink())?;
+    Ok(ArrowRowGroupWriterFactory::new(&writer, SCHEMA.clone()))
+}
+
+fn sink<W: Write + Send>(out: W) -> Result<SerializedFileWriter<W>> {
+    let schema = ArrowSchemaConverter::new().convert(&SCHEMA).map_err(parquet_fault)?;
+    SerializedFileWriter::new(out, schema.root_schema_ptr(), Arc::new(table::writer_properties())).map_err(parquet_fault)
+}
+
+fn parquet_fault(e: parquet::errors::ParquetError) -> Error {
+    Error::new(format!("cannot write Parquet: {e}"))
+}
+
+/// Renders, proves and encodes one group.
+fn group<'a>(
+    inputs: &Inputs<'a>,
+    file: &FilePlan,
+    rows: &[RowPlan],
+    certifiers: &mut BTreeMap<(Language, Kind), Certifier<'a>>,
+    progress: &Progress,
+) -> Result<Group> {
+    let plan = inputs.plan;
+    let side = inputs
+        .sides
+        .iter()
+        .find(|s| (s.language, s.kind) == (file.language, file.kind))
+        .expect("every file's language and kind are prepared");
+    let pack = plan.pack(file.language);
+    let material = Material { language: file.language, pack, pool: side.pool };
+    let certifier =
+        certifiers.entry((file.language, file.kind)).or_insert_with(|| Certifier::new(pack, side.lines, file.kind));
+    let reserve = plan.reserve(file.strategy);
+    let budget = plan.budget(file.length, file.strategy);
+    let counts_mentions = file.language == plan.recipe.grid.languages[0];
+    let mut made = Vec::with_capacity(rows.len());
+    let mut digests = Vec::with_capacity(rows.len());
+    let mut stats = Stats::default();
+    for (n, &planned) in rows.iter().enumerate() {
+        let index = planned.instance as usize;
+        let instance = &inputs.instances[index];
+        let ranking = side.ranked.get(plan, index, instance)?;
+        let sizes = &inputs.sizes[&file.language][index];
+        let mut row = render(plan, file, &material, instance, sizes, planned, &ranking);
+        let mut mentions = Mentions::default();
+        let Seen { lines, repeated } = certifier
+            .certify(&row.prompt, &row.answers[0], counts_mentions.then_some(&mut mentions))
+            .map_err(|e| e.at(format!("row {}", row.id)).help("this is a bug: no release was written"))?;
+        row.certificate = certifier.name();
+        let mut this = Stats { tokens: row.n_tokens, tokens_min: row.n_tokens, tokens_max: row.n_tokens, ..Stats::default() };
+        this.prompt_bytes = row.prompt.len() as u64;
+        (this.lines, this.repeated) = (lines, repeated);
+        if let Some(budget) = budget {
+            let length = u64::from(file.length.0) * u64::from(plan.recipe.budget.unit);
+            this.fill = (row.n_tokens + reserve) * 1_000_000 / length;
+            this.fill_min = this.fill;
+            this.over = u64::from(row.n_tokens > budget);
+        }
+        if counts_mentions {
+            let task = instance.source_task();
+            if let Some(rare) = credit(&guesses(&instance.story, &mentions)[super::super::story::ANSWERERS.len() - 1], instance.answer) {
+                this.rarest.insert(task, (u64::from(rare), 1));
+            }
+            if let Some(common) = commonest(instance, &mentions) {
+                this.commonest.insert(task, (u64::from(common), 1));
+            }
+        }
+        stats.add(&this, n == 0);
+        progress.add(row.n_tokens);
+        digests.push(Digest::of(&row.prompt));
+        made.push(row);
+    }
+    let batch = table::batch(&mut made, &digests, &constants(plan, file))?;
+    drop(made);
+    let mut encoder = RowEncoder::default();
+    let digests = (0..batch.num_rows()).map(|row| table::row_digest(&batch, row, &mut encoder)).collect();
+    let mut writers = factory()?.create_column_writers(0).map_err(parquet_fault)?.into_iter();
+    let mut chunks = Vec::new();
+    for (field, array) in SCHEMA.fields().iter().zip(batch.columns()) {
+        for leaf in compute_leaves(field, array).map_err(parquet_fault)? {
+            let mut writer = writers.next().expect("one writer a leaf");
+            writer.write(&leaf).map_err(parquet_fault)?;
+            chunks.push(writer.close().map_err(parquet_fault)?);
+        }
+    }
+    Ok(Group { chunks, digests, stats })
+}
+
+/// Credit of answering with the candidate that the context names most.
+fn commonest(instance: &Instance, mentions: &Mentions) -> Option<u32> {
+    let kind = instance.story.question.answered_by()?;
+    let counts = &mentions.counts[kind as usize];
+    let most = counts.iter().max()?;
+    let all = (0..counts.len() as u8).filter(|n| counts[*n as usize] == *most);
+    let answer = match instance.answer {
+        Answer::Place(_) => Answer::Place,
+        Answer::Actor(_) => Answer::Actor,
+        _ => Answer::Object,
+    };
+    credit(&Some(all.map(answer).collect()), instance.answer)
+}
+
+/// Hands a group to its file; writes what is next in order, and closes the file after the last group.
+fn append(
+    inputs: &Inputs<'_>,
+    file: &FileRows,
+    open: &Mutex<Open>,
+    number: usize,
+    made: Group,
+    journal: &Journal,
+) -> Result<()> {
+    let mut open = open.lock().expect("no thread panics");
+    open.pending.insert(number, made);
+    while let Some(group) = { let next = open.next; open.pending.remove(&next) } {
+        if open.writer.is_none() {
+            open.writer = Some(create(journal, &file.file)?);
+        }
+        let first = open.count == 0;
+        open.stats.add(&group.stats, first);
+        open.count += group.digests.len() as u64;
+        group.digests.iter().for_each(|digest| open.rows.push(digest));
+        let writer = open.writer.as_mut().expect("just made");
+        let mut out = writer.next_row_group().map_err(parquet_fault)?;
+        for chunk in group.chunks {
+            chunk.append_to_row_group(&mut out).map_err(|e| write_fault(journal, &file.file, e))?;
+        }
+        out.close().map_err(|e| write_fault(journal, &file.file, e))?;
+        open.next += 1;
+    }
+    if open.next == file.groups.len() {
+        finish(inputs, &file.file, &mut open, journal)?;
+    }
+    Ok(())
+}
+
+fn aside(journal: &Journal, file: &FilePlan) -> PathBuf {
+    journal.folder.join(file.path()).with_extension("parquet.partial")
+}
+
+fn write_fault(journal: &Journal, file: &FilePlan, e: parquet::errors::ParquetError) -> Error {
+    Error::io("cannot write", &aside(journal, file), e)
+}
+
+fn create(journal: &Journal, file: &FilePlan) -> Result<Sink> {
+    let path = aside(journal, file);
+    make_dir(path.parent().expect("a data file has a folder"))?;
+    let out = File::create(&path).map_err(|e| Error::io("cannot write", &path, e))?;
+    sink(HashingWriter::new(BufWriter::with_capacity(1 << 20, out)))
+}
+
+fn finish(_inputs: &Inputs<'_>, file: &FilePlan, open: &mut Open, journal: &Journal) -> Result<()> {
+    let writer = match open.writer.take() {
+        Some(writer) => writer,
+        None => create(journal, file)?,
+    };
+    let fault = |e: String| Error::io("cannot write", &aside(journal, file), e);
+    let hashing = writer.into_inner().map_err(|e| fault(e.to_string()))?;
+    let (out, sha256, bytes) = hashing.finish();
+    let out = out.into_inner().map_err(|e| fault(e.to_string()))?;
+    out.sync_all().map_err(|e| fault(e.to_string()))?;
+    let place = journal.folder.join(file.path());
+    std::fs::rename(aside(journal, file), &place).map_err(|e| Error::io("cannot rename to", &place, e))?;
+    sync_dir(place.parent().expect("a data file has a folder"))?;
+    let rows_digest = std::mem::take(&mut open.rows).finish();
+    let stats = std::mem::take(&mut open.stats);
+    journal.enter(DataFile { path: file.path(), bytes, sha256, rows: open.count, rows_digest, stats })
+}
+
+/// Which instances a length holds: all, but those whose task begins later.
+pub fn holds(starts: &BTreeMap<SourceTask, Length>, instance: &Instance, length: Length) -> bool {
+    length.0 == 0 || starts.get(&instance.source_task()).is_none_or(|start| length >= *start)
+}

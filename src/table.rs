@@ -1,0 +1,329 @@
+//! Rows to Parquet and back: the schema of all families, fixed writer settings, the digest of a row.
+
+use crate::error::{Error, Result};
+use crate::hash::{Digest, RowEncoder};
+use crate::record::{NeedleSpan, Row};
+use arrow_array::builder::{Int64Builder, ListBuilder, StringBuilder, StructBuilder, BooleanBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+use std::sync::{Arc, LazyLock};
+
+/// What all rows of a file have in common.
+#[derive(Clone, Debug)]
+pub struct FileConstants {
+    /// Language of story, question and haystack.
+    pub language: String,
+    /// Its length.
+    pub length: String,
+    /// Its strategy.
+    pub strategy: String,
+    /// Its kind of distractors.
+    pub distractor_kind: String,
+    /// The tokenizer that `n_tokens` is counted with, and its digest.
+    pub tokenizer: (String, String),
+}
+
+fn list(of: DataType) -> DataType {
+    DataType::List(Arc::new(Field::new("item", of, true)))
+}
+
+fn fields(names: &[(&str, DataType)]) -> Fields {
+    names.iter().map(|(name, kind)| Field::new(*name, kind.clone(), true)).collect()
+}
+
+fn message_fields() -> Fields {
+    fields(&[("role", DataType::Utf8), ("content", DataType::Utf8)])
+}
+
+fn by_language_fields() -> Fields {
+    fields(&[("language", DataType::Utf8), ("answers", list(DataType::Utf8))])
+}
+
+fn ledger_fields() -> Fields {
+    fields(&[("tokenizer", DataType::Utf8), ("digest", DataType::Utf8), ("n_tokens", DataType::Int64)])
+}
+
+fn span_fields() -> Fields {
+    let mut all: Vec<(&str, DataType)> =
+        ["start", "end", "token_start", "token_end", "depth"].map(|name| (name, DataType::Int64)).to_vec();
+    all.push(("supporting", DataType::Boolean));
+    fields(&all)
+}
+
+/// The columns of every family, in order. The digest of a row follows this order.
+pub static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
+    let text = DataType::Utf8;
+    let structs = |fields: Fields| list(DataType::Struct(fields));
+    Arc::new(Schema::new(fields(&[
+        ("id", text.clone()),
+        ("instance_id", text.clone()),
+        ("family", text.clone()),
+        ("task", text.clone()),
+        ("category", text.clone()),
+        ("source_task", text.clone()),
+        ("language", text.clone()),
+        ("needle_language", text.clone()),
+        ("haystack_language", text.clone()),
+        ("question_language", text.clone()),
+        ("length", text.clone()),
+        ("strategy", text.clone()),
+        ("distractor_kind", text.clone()),
+        ("position", text.clone()),
+        ("prompt_kind", text.clone()),
+        ("pair_id", text.clone()),
+        ("system", text.clone()),
+        ("prompt", text.clone()),
+        ("messages", structs(message_fields())),
+        ("question", text.clone()),
+        ("answers", list(text.clone())),
+        ("answer_variants", list(text.clone())),
+        ("answers_by_language", structs(by_language_fields())),
+        ("expected", text.clone()),
+        ("n_tokens", DataType::Int64),
+        ("tokenizer", text.clone()),
+        ("tokens", structs(ledger_fields())),
+        ("needle_spans", structs(span_fields())),
+        ("supporting", list(DataType::Int64)),
+        ("distractor_ids", list(text.clone())),
+        ("n_distractors", DataType::Int64),
+        ("repeats", DataType::Int64),
+        ("source_id", text.clone()),
+        ("certificate", text.clone()),
+        ("prompt_sha256", text),
+    ])))
+});
+
+/// Rows in one group hold at most so many bytes of prompts.
+pub const GROUP_BYTES: usize = 64 << 20;
+
+/// The one set of writer settings: other batch, page or group sizes would give other bytes.
+pub fn writer_properties() -> WriterProperties {
+    let prompt = ColumnPath::from("prompt");
+    WriterProperties::builder()
+        .set_created_by("nihbuild table 1".to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3).expect("level 3 exists")))
+        // Pages are cut between batches: small ones keep a page of long prompts near its limit.
+        .set_write_batch_size(8)
+        .set_max_row_group_row_count(None)
+        .set_data_page_size_limit(1 << 20)
+        .set_column_data_page_size_limit(prompt.clone(), 8 << 20)
+        .set_column_dictionary_enabled(prompt.clone(), false)
+        .set_column_statistics_enabled(prompt, EnabledStatistics::None)
+        .build()
+}
+
+struct TextColumn(StringBuilder);
+
+impl TextColumn {
+    fn of<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
+        let mut column = TextColumn(StringBuilder::new());
+        values.for_each(|value| column.0.append_value(value));
+        Arc::new(column.0.finish())
+    }
+
+    fn lists<'a, L: Iterator<Item = &'a str>>(rows: impl Iterator<Item = L>) -> ArrayRef {
+        let mut builder = ListBuilder::new(StringBuilder::new()).with_field(item(DataType::Utf8));
+        for row in rows {
+            row.for_each(|value| builder.values().append_value(value));
+            builder.append(true);
+        }
+        Arc::new(builder.finish())
+    }
+}
+
+fn item(of: DataType) -> FieldRef {
+    Arc::new(Field::new("item", of, true))
+}
+
+fn ints(values: impl Iterator<Item = i64>) -> ArrayRef {
+    let mut builder = Int64Builder::new();
+    values.for_each(|value| builder.append_value(value));
+    Arc::new(builder.finish())
+}
+
+/// The batch of a file's rows. The prompts are taken out of the rows.
+pub fn batch(rows: &mut [Row], digests: &[Digest], file: &FileConstants) -> Result<RecordBatch> {
+    let n = rows.len();
+    let mut prompts = StringBuilder::with_capacity(n, rows.iter().map(|r| r.prompt.len()).sum());
+    for row in rows.iter_mut() {
+        prompts.append_value(&row.prompt);
+        row.prompt = String::new();
+    }
+    let prompts: ArrayRef = Arc::new(prompts.finish());
+    let rows = &*rows;
+    let same = |value: &str| TextColumn::of(std::iter::repeat_n(value, n));
+    let text = |of: fn(&Row) -> &str| TextColumn::of(rows.iter().map(of));
+    let hex: Vec<String> = digests.iter().map(Digest::to_string).collect();
+    let columns = SCHEMA.fields().iter().map(|field| -> ArrayRef {
+        match field.name().as_str() {
+            "id" => text(|r| &r.id),
+            "instance_id" => text(|r| &r.instance_id),
+            "family" => same("reasoning"),
+            "task" => text(|r| r.task),
+            "category" => text(|r| r.category),
+            "source_task" => text(|r| &r.source_task),
+            "language" | "needle_language" | "haystack_language" | "question_language" => same(&file.language),
+            "length" => same(&file.length),
+            "strategy" => same(&file.strategy),
+            "distractor_kind" => same(&file.distractor_kind),
+            "prompt" => prompts.clone(),
+            "question" => text(|r| &r.question),
+            "answers" => TextColumn::lists(rows.iter().map(|r| r.answers.iter().map(String::as_str))),
+            "answer_variants" => TextColumn::lists(rows.iter().map(|r| r.answer_variants.iter().map(String::as_str))),
+            "answers_by_language" => by_language(rows),
+            "n_tokens" => ints(rows.iter().map(|r| r.n_tokens as i64)),
+            "tokenizer" => same(&file.tokenizer.0),
+            "tokens" => ledger(rows, &file.tokenizer),
+            "needle_spans" => spans(rows),
+            "supporting" => {
+                let mut builder = ListBuilder::new(Int64Builder::new()).with_field(item(DataType::Int64));
+                for row in rows {
+                    row.supporting.iter().for_each(|i| builder.values().append_value(i64::from(*i)));
+                    builder.append(true);
+                }
+                Arc::new(builder.finish())
+            }
+            "distractor_ids" => TextColumn::lists(rows.iter().map(|r| r.distractor_ids.iter().map(String::as_str))),
+            "n_distractors" => ints(rows.iter().map(|r| r.distractor_ids.len() as i64)),
+            "source_id" => Arc::new(rows.iter().map(|r| r.source_id.as_deref()).collect::<StringArray>()),
+            "certificate" => text(|r| r.certificate),
+            "prompt_sha256" => TextColumn::of(hex.iter().map(String::as_str)),
+            // A column of another family.
+            _ => arrow_array::new_null_array(field.data_type(), n),
+        }
+    });
+    RecordBatch::try_new(SCHEMA.clone(), columns.collect()).map_err(|e| Error::new(format!("cannot build a batch: {e}")))
+}
+
+fn by_language(rows: &[Row]) -> ArrayRef {
+    let answers = ListBuilder::new(StringBuilder::new()).with_field(item(DataType::Utf8));
+    let parts: Vec<Box<dyn arrow_array::builder::ArrayBuilder>> = vec![Box::new(StringBuilder::new()), Box::new(answers)];
+    let of = DataType::Struct(by_language_fields());
+    let mut builder = ListBuilder::new(StructBuilder::new(by_language_fields(), parts)).with_field(item(of));
+    for row in rows {
+        for (language, answers) in &row.answers_by_language {
+            let entry = builder.values();
+            entry.field_builder::<StringBuilder>(0).expect("the first field").append_value(language);
+            let list = entry.field_builder::<ListBuilder<StringBuilder>>(1).expect("the second field");
+            answers.iter().for_each(|a| list.values().append_value(a));
+            list.append(true);
+            entry.append(true);
+        }
+        builder.append(true);
+    }
+    Arc::new(builder.finish())
+}
+
+fn ledger(rows: &[Row], tokenizer: &(String, String)) -> ArrayRef {
+    let of = DataType::Struct(ledger_fields());
+    let mut builder = ListBuilder::new(StructBuilder::from_fields(ledger_fields(), rows.len())).with_field(item(of));
+    for row in rows {
+        let entry = builder.values();
+        entry.field_builder::<StringBuilder>(0).expect("the first field").append_value(&tokenizer.0);
+        entry.field_builder::<StringBuilder>(1).expect("the second field").append_value(&tokenizer.1);
+        entry.field_builder::<Int64Builder>(2).expect("the third field").append_value(row.n_tokens as i64);
+        entry.append(true);
+        builder.append(true);
+    }
+    Arc::new(builder.finish())
+}
+
+fn spans(rows: &[Row]) -> ArrayRef {
+    let of = DataType::Struct(span_fields());
+    let n = rows.iter().map(|r| r.needle_spans.len()).sum();
+    let mut builder = ListBuilder::new(StructBuilder::from_fields(span_fields(), n)).with_field(item(of));
+    for row in rows {
+        for span in &row.needle_spans {
+            let entry = builder.values();
+            for (i, value) in [span.start, span.end, span.token_start, span.token_end, span.depth].into_iter().enumerate() {
+                entry.field_builder::<Int64Builder>(i).expect("five numbers").append_value(value as i64);
+            }
+            entry.field_builder::<BooleanBuilder>(5).expect("the sixth field").append_value(span.supporting);
+            entry.append(true);
+        }
+        builder.append(true);
+    }
+    Arc::new(builder.finish())
+}
+
+/// The needle spans of a row.
+pub fn read_spans(batch: &RecordBatch, row: usize) -> Vec<NeedleSpan> {
+    let list = column(batch, "needle_spans").as_list::<i32>().value(row);
+    let entries = list.as_struct();
+    let number = |i: usize, n: usize| entries.column(i).as_primitive::<Int64Type>().value(n) as u64;
+    (0..entries.len())
+        .map(|n| NeedleSpan {
+            start: number(0, n),
+            end: number(1, n),
+            token_start: number(2, n),
+            token_end: number(3, n),
+            depth: number(4, n),
+            supporting: entries.column(5).as_boolean().value(n),
+        })
+        .collect()
+}
+
+/// A column of a batch that has the schema.
+pub fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a ArrayRef {
+    batch.column_by_name(name).expect("the schema was checked")
+}
+
+/// A text value; empty where it is null.
+pub fn text<'a>(batch: &'a RecordBatch, name: &str, row: usize) -> &'a str {
+    let array = column(batch, name).as_string::<i32>();
+    if array.is_null(row) { "" } else { array.value(row) }
+}
+
+/// An integer value.
+pub fn int(batch: &RecordBatch, name: &str, row: usize) -> i64 {
+    column(batch, name).as_primitive::<Int64Type>().value(row)
+}
+
+/// A list of texts.
+pub fn texts(batch: &RecordBatch, name: &str, row: usize) -> Vec<String> {
+    let list = column(batch, name).as_list::<i32>().value(row);
+    list.as_string::<i32>().iter().flatten().map(str::to_owned).collect()
+}
+
+/// A list of integers.
+pub fn numbers(batch: &RecordBatch, name: &str, row: usize) -> Vec<i64> {
+    let list = column(batch, name).as_list::<i32>().value(row);
+    list.as_primitive::<Int64Type>().iter().flatten().collect()
+}
+
+/// The digest of one row of a batch; the prompt's SHA-256 stands in for its text.
+pub fn row_digest(batch: &RecordBatch, row: usize, encoder: &mut RowEncoder) -> Digest {
+    encoder.clear();
+    let sha = Digest::parse(text(batch, "prompt_sha256", row)).unwrap_or(Digest([0; 32]));
+    for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
+        if field.name() == "prompt" && !array.is_null(row) {
+            encoder.digest(&sha);
+        } else {
+            encode(array, row, encoder);
+        }
+    }
+    encoder.finish()
+}
+
+fn encode(array: &ArrayRef, row: usize, encoder: &mut RowEncoder) {
+    if array.is_null(row) {
+        return encoder.null();
+    }
+    match array.data_type() {
+        DataType::Utf8 => encoder.str(array.as_string::<i32>().value(row)),
+        DataType::Int64 => encoder.int(array.as_primitive::<Int64Type>().value(row)),
+        DataType::Boolean => encoder.bool(array.as_boolean().value(row)),
+        DataType::List(_) => {
+            let items = array.as_list::<i32>().value(row);
+            encoder.count(items.len());
+            (0..items.len()).for_each(|n| encode(&items, n, encoder));
+        }
+        DataType::Struct(_) => array.as_struct().columns().iter().for_each(|field| encode(field, row, encoder)),
+        other => unreachable!("the schema has no {other}"),
+    }
+}
