@@ -1,19 +1,22 @@
-//! nihbuild
+//! nihbuild: a deterministic builder of frozen multilingual long-context benchmark files.
+pub mod cli;
+pub mod embedder;
 pub mod error;
+pub mod family;
 pub mod hash;
 pub mod language;
-pub mod seed;
-pub mod source;
-pub mod story;
-pub mod embedder;
-pub mod family;
 pub mod manifest;
 pub mod pipeline;
 pub mod plan;
 pub mod recipe;
 pub mod record;
 pub mod report;
+pub mod seed;
+pub mod show;
+pub mod source;
 pub mod stage;
 pub mod store;
+pub mod story;
 pub mod table;
 pub mod tokenizer;
+pub mod verify;

@@ -11,7 +11,6 @@ mod reader;
 
 pub use names::*;
 pub use pack::Pack;
-pub(crate) use pack::forbidden;
 pub use reader::ReadError;
 
 use crate::error::Result;

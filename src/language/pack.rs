@@ -397,7 +397,7 @@ impl Pack {
 }
 
 /// Invisible and look-alike characters have no place in a benchmark's text.
-pub(crate) fn forbidden(c: char) -> bool {
+fn forbidden(c: char) -> bool {
     matches!(c, '\u{a0}' | '\u{ad}' | '\u{61c}' | '\u{640}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }

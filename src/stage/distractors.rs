@@ -9,22 +9,40 @@ use crate::recipe::Variant;
 use crate::record::Passage;
 use crate::seed::{Rng, Seed};
 use crate::story::Fact;
+use rustc_hash::FxHashMap;
 
 /// Raised when this stage makes other passages of the same seed.
 pub const VERSION: u32 = 1;
 
-/// The pool of a variant: passage `n` is drawn alone, from its own seed.
+/// No sentence stands in the pool more often than this, as long as the vocabulary lasts: retrieval
+/// favours what resembles a story, and a haystack should not say the same thing over and over.
+const REPEATS: u32 = 3;
+
+/// Draws of one passage before a sentence may be repeated more often.
+const DRAWS: usize = 200;
+
+/// The pool of a variant, each passage from its own seed. A smaller pool is the head of a larger one.
 pub fn synthetic(seed: &Seed, variant: Variant, size: u32) -> Vec<Passage> {
-    (0..size)
-        .map(|n| {
-            let mut rng = seed.derive("distractor", &n.to_string());
-            loop {
-                if let Some(passage) = Scenario::tell(variant, &mut rng) {
-                    return passage;
-                }
+    let mut said: FxHashMap<Message, u32> = FxHashMap::default();
+    let mut pool = Vec::with_capacity(size as usize);
+    for n in 0..size {
+        let mut rng = seed.derive("distractor", &n.to_string());
+        let mut draws = 0;
+        let passage = loop {
+            let Some(passage) = Scenario::tell(variant, &mut rng) else { continue };
+            draws += 1;
+            // A scene names nobody and is no repetition to mind.
+            let fresh = |m: &Message| m.pattern >= SCENES || said.get(m).is_none_or(|n| *n < REPEATS);
+            if draws == DRAWS || passage.sentences.iter().all(fresh) {
+                break passage;
             }
-        })
-        .collect()
+        };
+        for sentence in &passage.sentences {
+            *said.entry(*sentence).or_default() += 1;
+        }
+        pool.push(passage);
+    }
+    pool
 }
 
 /// The id of a passage.
@@ -118,7 +136,7 @@ impl Scenario {
             let next = match variant {
                 Variant::SameAction => scenario.event(rng).map(Fact::message),
                 Variant::SameObject => scenario.filler(rng),
-                Variant::Unconstrained if rng.chance(45, 100) => scenario.filler(rng),
+                Variant::Unconstrained if rng.chance(50, 100) => scenario.filler(rng),
                 Variant::Unconstrained => scenario.event(rng).map(Fact::message),
             };
             if let Some(next) = next
@@ -143,7 +161,7 @@ impl Scenario {
         let here = self.at[who];
         let thing = rng.below(self.objects.len());
         let object = self.objects[thing];
-        match rng.weighted(&[26, 16, 10, 26, 6, 4, 4, 4]) {
+        match rng.weighted(&[20, 14, 9, 30, 5, 5, 4, 6]) {
             0 => {
                 let place = rng.pick(&self.places);
                 if here == Some(place) {

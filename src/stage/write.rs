@@ -14,7 +14,7 @@ use crate::recipe::{Kind, Length};
 use crate::record::{Instance, LocalPool};
 use crate::report::Progress;
 use crate::store::{Lists, make_dir, sync_dir};
-use crate::story::{Answer, Mentions, SourceTask, credit, guesses};
+use crate::story::{self, ANSWERERS, Answer, Mentions, SourceTask, credit, guesses};
 use crate::table::{self, FileConstants, GROUP_BYTES, SCHEMA};
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
@@ -368,7 +368,7 @@ fn group<'a>(
         }
         if counts_mentions {
             let task = instance.source_task();
-            if let Some(rare) = credit(&guesses(&instance.story, &mentions)[super::super::story::ANSWERERS.len() - 1], instance.answer) {
+            if let Some(rare) = credit(&guesses(&instance.story, &mentions)[ANSWERERS.len() - 1], instance.answer) {
                 this.rarest.insert(task, (u64::from(rare), 1));
             }
             if let Some(common) = commonest(instance, &mentions) {
@@ -399,15 +399,12 @@ fn group<'a>(
 /// Credit of answering with the candidate that the context names most.
 fn commonest(instance: &Instance, mentions: &Mentions) -> Option<u32> {
     let kind = instance.story.question.answered_by()?;
-    let counts = &mentions.counts[kind as usize];
-    let most = counts.iter().max()?;
-    let all = (0..counts.len() as u8).filter(|n| counts[*n as usize] == *most);
     let answer = match instance.answer {
         Answer::Place(_) => Answer::Place,
         Answer::Actor(_) => Answer::Actor,
         _ => Answer::Object,
     };
-    credit(&Some(all.map(answer).collect()), instance.answer)
+    credit(&Some(story::commonest(&mentions.counts[kind as usize]).map(answer).collect()), instance.answer)
 }
 
 /// Hands a group to its file; writes what is next in order, and closes the file after the last group.

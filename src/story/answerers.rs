@@ -9,7 +9,7 @@ use crate::language::{Kind, STORY_ACTORS, STORY_OBJECTS, STORY_PLACES};
 /// the whole build, is scored beside them.
 pub const ANSWERERS: [&str; 8] = [
     "last place named",
-    "most frequent place",
+    "most frequent candidate",
     "last object named",
     "last person named",
     "number of objects named",
@@ -59,6 +59,12 @@ pub fn named(fact: Fact) -> impl Iterator<Item = (Kind, u8)> {
     Slot::ALL.into_iter().filter(move |s| used[*s as usize]).map(move |s| (s.kind(), message.slots[s as usize]))
 }
 
+/// The entities that are named most.
+pub fn commonest(counts: &[u32]) -> impl Iterator<Item = u8> {
+    let most = counts.iter().copied().max().unwrap_or(0);
+    (0..counts.len() as u8).filter(move |e| counts[*e as usize] == most)
+}
+
 /// The guess of every rule. `mentions` counts what the whole context names, distractors included.
 pub fn guesses(story: &Story, mentions: &Mentions) -> [Guess; ANSWERERS.len()] {
     let (mut last, mut first) = ([None; 3], [None; 3]);
@@ -73,8 +79,6 @@ pub fn guesses(story: &Story, mentions: &Mentions) -> [Guess; ANSWERERS.len()] {
         first[kind as usize].get_or_insert(entity);
     }
     let places = &here.counts[Kind::Place as usize];
-    let most = places.iter().copied().max().unwrap_or(0);
-    let frequent: Vec<u8> = (0..STORY_PLACES as u8).filter(|p| places[*p as usize] == most).collect();
     let (place, object, actor) = (Kind::Place as usize, Kind::Object as usize, Kind::Actor as usize);
     let one = |answer: Option<Answer>| answer.map(|a| vec![a]);
     match (story.question, story.question.answered_by()) {
@@ -90,7 +94,7 @@ pub fn guesses(story: &Story, mentions: &Mentions) -> [Guess; ANSWERERS.len()] {
             let is = |wanted: Kind, guess: Option<u8>| if kind == wanted { one(guess.map(answer)) } else { None };
             [
                 is(Kind::Place, last[place]),
-                (kind == Kind::Place).then(|| frequent.iter().map(|p| Answer::Place(*p)).collect()),
+                Some(commonest(&here.counts[kind as usize]).map(answer).collect()),
                 is(Kind::Object, last[object]),
                 is(Kind::Actor, last[actor]),
                 None,
@@ -103,7 +107,7 @@ pub fn guesses(story: &Story, mentions: &Mentions) -> [Guess; ANSWERERS.len()] {
             let says = |yes: bool| Some(vec![if yes { Answer::Yes } else { Answer::No }]);
             [
                 says(last[place] == Some(asked)),
-                says(frequent.contains(&asked)),
+                says(commonest(places).any(|p| p == asked)),
                 None,
                 None,
                 None,

@@ -8,7 +8,7 @@ mod solver;
 mod tables;
 mod walk;
 
-pub use answerers::{ANSWERERS, Guess, Mentions, credit, guesses, named};
+pub use answerers::{ANSWERERS, Guess, Mentions, commonest, credit, guesses, named};
 pub use fact::{Direction, Fact};
 pub use question::{Answer, Question};
 pub use simulate::{AnswerSpread, labels, simulate};

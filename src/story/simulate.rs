@@ -54,8 +54,9 @@ fn label(task: SourceTask, spread: AnswerSpread, n: usize, seed: &Seed, rng: &mu
     }
 }
 
-/// Walks of one length that are tried with the wishes, and then without them (never without the
-/// label), before another length is drawn. So the lengths stay bAbI's wherever the label allows.
+/// Walks of one length that are tried with all wishes, then with as many of them as short stories can
+/// grant, then with none (never without the label), before another length is drawn. So the lengths
+/// stay bAbI's wherever the label allows.
 const WALKS: usize = 300;
 
 /// Lengths that are tried before the task is given up.
@@ -73,10 +74,11 @@ pub fn simulate(
 ) -> Option<Story> {
     let mut rng = seed.derive("simulate", &format!("{task}/{n}"));
     let gold = label(task, spread, n, seed, &mut rng);
-    let wishes = wishes(task, spread, &mut rng);
+    let wishes = wishes(task, n, spread, seed);
+    let fewer = fewer(task, &wishes, &mut rng);
     for _ in 0..LENGTHS {
         let length = rng.pick(tables::lengths(task)) as usize;
-        for walked in 0..2 * WALKS {
+        for walked in 0..3 * WALKS {
             let words = vocabulary(task, spread, &mut rng);
             let facts = walk(task, &words, length, &mut rng);
             let mut questions = questions(task, &words, &facts);
@@ -85,7 +87,12 @@ pub fn simulate(
                 // Only the solver's answer decides; the walk's hidden state is never the gold.
                 let story = Story { task, facts: facts.clone(), question };
                 let solved = matches!(story.solve(), Solution::Unique { answer, .. } if answer == gold);
-                (solved && (walked >= WALKS || grants(&story, gold, &wishes))).then_some(story)
+                let granted = match walked / WALKS {
+                    0 => grants(&story, gold, &wishes),
+                    1 => grants(&story, gold, &fewer),
+                    _ => true,
+                };
+                (solved && granted).then_some(story)
             });
             if let Some(story) = story {
                 if admit(&story) {
@@ -110,7 +117,7 @@ type Wishes = [Option<bool>; ANSWERERS.len()];
 /// The shortest stories leave an answerer little to miss: in two facts of qa1 the gold is in the
 /// first or in the last. So that the whole comes out at chance, the others are hit less often: by
 /// this share of chance, in percent, fitted over builds of 2,000 stories a task.
-fn wishes(task: SourceTask, spread: AnswerSpread, rng: &mut Rng) -> Wishes {
+fn wishes(task: SourceTask, n: usize, spread: AnswerSpread, seed: &Seed) -> Wishes {
     let mut wishes = [None; ANSWERERS.len()];
     if spread == AnswerSpread::Official {
         return wishes;
@@ -128,12 +135,39 @@ fn wishes(task: SourceTask, spread: AnswerSpread, rng: &mut Rng) -> Wishes {
     };
     // The last answerer, the rarest candidate, depends on the distractors and is left alone.
     for (j, wish) in wishes[..ANSWERERS.len() - 1].iter_mut().enumerate() {
-        *wish = Some(match says_yes {
-            Some(percents) => rng.chance(percents[j], 100),
-            None => rng.chance(percent, 100 * answers),
-        });
+        let (numerator, denominator) = match says_yes {
+            Some(percents) => (percents[j], 100),
+            None => (percent, 100 * answers),
+        };
+        *wish = Some(share(n, numerator, denominator, |block| {
+            seed.derive("wishes", &format!("{task}/{}/{block}", ANSWERERS[j]))
+        }));
     }
     wishes
+}
+
+/// Is instance `n` one of the given share? Blocks of [`BLOCK`] instances hold that share of it in a seeded
+/// order, so that small builds come out even too.
+fn share(n: usize, numerator: usize, denominator: usize, rng: impl Fn(usize) -> Rng) -> bool {
+    let mut order: Vec<usize> = (0..BLOCK).collect();
+    rng(n / BLOCK).shuffle(&mut order);
+    let k = order[n % BLOCK];
+    (k + 1) * numerator / denominator > k * numerator / denominator
+}
+
+const BLOCK: usize = 90;
+
+/// The wishes that stay where not all can be granted: under yes/no questions that the asked place is
+/// named, under all others one of them by lot, so that what a short story must give away goes to each answerer alike.
+fn fewer(task: SourceTask, wishes: &Wishes, rng: &mut Rng) -> Wishes {
+    let keep = match task.number() {
+        6 | 9 | 10 => ANSWERERS.len() - 2,
+        1..=4 => rng.pick(&[0, 5]),
+        _ => rng.below(ANSWERERS.len() - 1),
+    };
+    let mut fewer = [None; ANSWERERS.len()];
+    fewer[keep] = wishes[keep];
+    fewer
 }
 
 fn grants(story: &Story, gold: Answer, wishes: &Wishes) -> bool {

@@ -1,0 +1,318 @@
+//! The command line: one short function a verb.
+
+use crate::error::{Error, Result};
+use crate::language::Language;
+use crate::manifest::Match;
+use crate::pipeline::{self, Keys, Outcome};
+use crate::plan::{Filter, Options, Plan};
+use crate::recipe::{Length, Recipe, SourceKind};
+use crate::show::show;
+use crate::stage::ingest::ingest;
+use crate::store::Store;
+use crate::verify::{Depth, verify};
+use clap::{Args, Parser, Subcommand};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+/// Builds frozen multilingual long-context benchmark files, and checks them.
+#[derive(Parser)]
+#[command(name = "nihbuild", version, about, after_help = "Exit codes: 0 all is well; 1 the result is not as it should be; 2 the command could not be carried out.")]
+pub struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Build a release from a recipe
+    Recipe(RecipeArgs),
+    /// Check a release from its files alone
+    Verify(VerifyArgs),
+    /// Print one prompt of a release with its needles marked
+    Show(ShowArgs),
+}
+
+#[derive(Args)]
+struct RecipeArgs {
+    /// A path, else a name under recipes/, else a recipe built in (mlrbench, mlrbench-babi, golden)
+    recipe: String,
+    /// Only the first N instances of the fixed order: balanced over the tasks, 10 within 100
+    #[arg(long, value_name = "N")]
+    limit: Option<u32>,
+    /// Only these languages
+    #[arg(long, value_name = "CODES", value_delimiter = ',')]
+    languages: Option<Vec<Language>>,
+    /// Only these lengths, such as 0k,8k
+    #[arg(long, value_name = "LENGTHS", value_delimiter = ',')]
+    lengths: Option<Vec<Length>>,
+    /// Another seed than the recipe's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Folder of the store and of releases
+    #[arg(long, value_name = "DIR", default_value = "build")]
+    out: PathBuf,
+    /// Folder of source files (bAbI: holding en/qa1_*.txt, or the archive tasks_1-20_v1-2.tar.gz)
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Threads [default: one a core]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Never open a socket; what would be downloaded must be there
+    #[arg(long)]
+    offline: bool,
+    /// Print what would be built, and what of it must be made anew; write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct VerifyArgs {
+    /// Folder of the release
+    release: PathBuf,
+    /// Count the tokens of every prompt whole, not only of a seeded 1%
+    #[arg(long)]
+    full: bool,
+    /// Threads [default: one a core]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct ShowArgs {
+    /// Folder of the release
+    release: PathBuf,
+    /// Id of the row, such as qa3-00042-zh-8k-zero_shot-synthetic
+    id: String,
+    /// Print the row as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Carries out a command line. True: all is well. False: the result is not as it should be.
+pub fn run(cli: Cli) -> Result<bool> {
+    match cli.verb {
+        Verb::Recipe(args) => recipe(args),
+        Verb::Verify(args) => verify_release(args),
+        Verb::Show(args) => show_row(args),
+    }
+}
+
+/// Writes to stdout; a reader that went away is no fault.
+fn print(text: &str) -> Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::new(format!("cannot print: {e}"))),
+        _ => Ok(()),
+    }
+}
+
+fn print_json(value: &impl serde::Serialize) -> Result<()> {
+    print(&(serde_json::to_string_pretty(value).map_err(|e| Error::new(e.to_string()))? + "\n"))
+}
+
+fn threads(jobs: Option<usize>) -> Result<usize> {
+    match jobs {
+        Some(0) => Err(Error::new("--jobs 0: at least one thread is needed")),
+        Some(jobs) => Ok(jobs),
+        None => Ok(std::thread::available_parallelism().map_or(1, |n| n.get())),
+    }
+}
+
+fn recipe(args: RecipeArgs) -> Result<bool> {
+    let (name, recipe) = Recipe::find(&args.recipe)?;
+    let options = Options {
+        filter: Filter { limit: args.limit, languages: args.languages, lengths: args.lengths },
+        seed: args.seed,
+        out: args.out,
+        data: args.data,
+        jobs: threads(args.jobs)?,
+        offline: args.offline,
+    };
+    let plan = Plan::new(recipe, options).map_err(|e| e.at(format!("recipe {name}")))?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.options.jobs).build();
+    let pool = pool.map_err(|e| Error::new(format!("cannot start threads: {e}")))?;
+    if args.dry_run {
+        return pool.install(|| dry_run(&plan, args.json)).map(|()| true);
+    }
+    let outcome = pool.install(|| pipeline::build(&plan))?;
+    let well = !matches!(outcome.accepted, Match::Differs(_));
+    if args.json {
+        print_json(&serde_json::json!({
+            "release": outcome.folder, "was_there": outcome.was_there, "accepted": outcome.accepted,
+            "manifest": outcome.manifest,
+        }))?;
+    } else {
+        print(&summary(&plan, &outcome))?;
+    }
+    Ok(well)
+}
+
+/// A share in millionths as a percentage.
+fn percent(millionths: u64) -> String {
+    format!("{}.{:02}%", millionths / 10_000, millionths / 100 % 100)
+}
+
+fn summary(plan: &Plan, outcome: &Outcome) -> String {
+    use std::fmt::Write as _;
+    let manifest = &outcome.manifest;
+    let mut out = String::new();
+    let _ = writeln!(out, "{}", outcome.folder.display());
+    if outcome.was_there {
+        let _ = writeln!(out, "  was built before and is sound");
+    }
+    let bytes: u64 = manifest.files.iter().map(|f| f.bytes).sum();
+    let _ = writeln!(
+        out,
+        "  {} prompts in {} files, {} tokens ({}), {} MB",
+        manifest.rows,
+        manifest.files.len(),
+        manifest.tokens,
+        plan.tokenizer.name(),
+        bytes / 1_000_000
+    );
+    let _ = writeln!(out, "  every prompt proven answerable from its final text; none over its budget");
+    let _ = writeln!(out, "  rows digest {}", manifest.rows_digest);
+    let _ = match &outcome.accepted {
+        Match::Same => writeln!(out, "  the same as the accepted {}-{}", manifest.name, manifest.version),
+        Match::Differs(files) => writeln!(
+            out,
+            "  NOT the accepted {}-{}: {} files differ, first {}",
+            manifest.name,
+            manifest.version,
+            files.len(),
+            files.first().map_or("in number", String::as_str)
+        ),
+        Match::NotComparable => writeln!(out, "  narrowed by --limit: not comparable with the accepted digests"),
+        Match::Unknown => writeln!(out, "  no accepted digests are known for {}-{}", manifest.name, manifest.version),
+    };
+    let _ = writeln!(out, "\n  length      rows   tokens, mean   fill, mean   fill, least   repeated sentences");
+    for length in plan.recipe.grid.lengths.iter() {
+        let files: Vec<_> =
+            plan.files.iter().zip(&manifest.files).filter(|(f, _)| f.length == *length).map(|(_, f)| f).collect();
+        let rows: u64 = files.iter().map(|f| f.rows).sum();
+        if rows == 0 {
+            continue;
+        }
+        let tokens: u64 = files.iter().map(|f| f.stats.tokens).sum();
+        let fill: u64 = files.iter().map(|f| f.stats.fill).sum();
+        let least = files.iter().map(|f| f.stats.fill_min).min().unwrap_or(0);
+        let lines: u64 = files.iter().map(|f| f.stats.lines).sum::<u64>().max(1);
+        let repeated: u64 = files.iter().map(|f| f.stats.repeated).sum();
+        let (fill, least) = match length.0 {
+            0 => ("-".to_owned(), "-".to_owned()),
+            _ => (percent(fill / rows), percent(least)),
+        };
+        let _ = writeln!(
+            out,
+            "  {:<6} {rows:>9}   {:>12}   {fill:>10}   {least:>11}   {:>18}",
+            length.to_string(),
+            tokens / rows,
+            percent(repeated * 1_000_000 / lines)
+        );
+    }
+    let _ = writeln!(out, "\n  trivial answerers over the stories: score (chance)");
+    for (task, rules) in &manifest.answerers {
+        let scores: Vec<String> =
+            rules.iter().map(|(rule, s)| format!("{rule} {}% ({}%)", s.score / 10_000, s.chance / 10_000)).collect();
+        let _ = writeln!(out, "  {:<5} {}", task.to_string(), scores.join(", "));
+    }
+    if !manifest.refused.is_empty() {
+        let _ = writeln!(out, "\n  refused candidates");
+        for (task, reasons) in &manifest.refused {
+            let reasons: Vec<String> = reasons.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
+            let _ = writeln!(out, "  {:<5} {}", task.to_string(), reasons.join(", "));
+        }
+    }
+    for (task, length) in &manifest.starts {
+        let _ = writeln!(out, "  {task} begins at {length}: too many of its stories do not fit the lengths before");
+    }
+    if !outcome.was_there {
+        let laps: Vec<String> =
+            outcome.watch.laps().iter().map(|(stage, time)| format!("{stage} {:.1} s", time.as_secs_f64())).collect();
+        eprintln!("{} (total {:.1} s)", laps.join(", "), outcome.watch.total().as_secs_f64());
+    }
+    out
+}
+
+/// What a build of this kind needed on disk, in bytes a thousand tokens: measured on the default recipe.
+const BYTES_PER_KILOTOKEN: u64 = 780;
+
+fn dry_run(plan: &Plan, json: bool) -> Result<()> {
+    let ingested = match plan.recipe.source.kind {
+        SourceKind::Babi => ingest(plan)?,
+        SourceKind::Simulate => Default::default(),
+    };
+    let keys = Keys::new(plan, &ingested);
+    let store = Store::new(plan.options.out.join("store"));
+    let missing: Vec<String> = keys.all().into_iter().filter(|(_, key)| !store.has(key)).map(|(name, _)| name).collect();
+    let rows = u64::from(plan.instances()) * plan.files.len() as u64;
+    // A bare story has about 300 tokens; the other lengths are filled.
+    let of = |length: Length| match length.0 {
+        0 => 300,
+        n => u64::from(n) * u64::from(plan.recipe.budget.unit),
+    };
+    let tokens: u64 = plan.files.iter().map(|f| of(f.length) * u64::from(plan.instances())).sum();
+    let disk = tokens / 1000 * BYTES_PER_KILOTOKEN + rows * 1500;
+    let folder = plan.folder();
+    let exists = folder.exists();
+    if json {
+        return print_json(&serde_json::json!({
+            "release": folder, "exists": exists, "instances": plan.instances(), "files": plan.files.len(), "prompts": rows,
+            "tokens_at_most": tokens, "disk_about": disk, "stages_to_run": missing, "recipe": plan.resolved(),
+        }));
+    }
+    let mut out = plan.resolved();
+    out += &format!("\n# release       {}{}\n", folder.display(), if exists { " (exists)" } else { "" });
+    out += &format!("# instances     {} of {}\n", plan.instances(), plan.total());
+    out += &format!("# files         {} of {}\n", plan.files.len(), plan.grid.len());
+    out += &format!("# prompts       {rows}\n# tokens        at most {tokens}\n# disk          about {} MB\n", disk / 1_000_000 + 1);
+    out += &match missing.len() {
+        0 => "# stages to run none, all outputs are in the store\n".to_owned(),
+        _ => format!("# stages to run {}\n", missing.join(", ")),
+    };
+    print(&out)
+}
+
+fn verify_release(args: VerifyArgs) -> Result<bool> {
+    let depth = if args.full { Depth::Full } else { Depth::Sampled };
+    let report = verify(&args.release, depth, threads(args.jobs)?)?;
+    let well = report.n_findings == 0;
+    if args.json {
+        print_json(&report)?;
+        return Ok(well);
+    }
+    let mut out = String::new();
+    for finding in &report.findings {
+        out += &match &finding.row {
+            Some(row) => format!("{}, row {row}: {}\n", finding.file, finding.what),
+            None => format!("{}: {}\n", finding.file, finding.what),
+        };
+    }
+    if report.n_findings > report.findings.len() as u64 {
+        out += &format!("... and {} more\n", report.n_findings - report.findings.len() as u64);
+    }
+    let verdict = if well { "verified".to_owned() } else { format!("{} findings", report.n_findings) };
+    out += &format!(
+        "{}: {verdict}; {} files, {} rows, {} proven answerable, {} lines read, {} prompts counted whole\n",
+        report.release, report.files, report.rows, report.proven, report.lines, report.counted_whole
+    );
+    if let Some(digest) = report.rows_digest {
+        out += &format!("rows digest {digest}\n");
+    }
+    print(&out)?;
+    Ok(well)
+}
+
+fn show_row(args: ShowArgs) -> Result<bool> {
+    let shown = show(&args.release, &args.id, !args.json && std::io::stdout().is_terminal())?;
+    match args.json {
+        true => print_json(&shown.json)?,
+        false => print(&shown.text)?,
+    }
+    Ok(true)
+}

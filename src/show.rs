@@ -1,0 +1,116 @@
+//! One prompt of a release, with its needles marked.
+
+use crate::error::{Error, Result};
+use crate::table::{self, int, read_spans, text, texts};
+use crate::verify::read_manifest;
+use arrow_array::RecordBatch;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::Path;
+
+/// A prompt as a person reads it.
+pub struct Shown {
+    /// The text, needles marked.
+    pub text: String,
+    /// The same as JSON, unmarked.
+    pub json: serde_json::Value,
+}
+
+/// Finds a row by its id and prints it. `color` marks needles with terminal colours, else with brackets.
+pub fn show(folder: &Path, id: &str, color: bool) -> Result<Shown> {
+    let manifest = read_manifest(folder)?;
+    let mut near = None;
+    for file in &manifest.files {
+        // Ids end in what names the file; this saves reading the others.
+        let config = file.path.split('/').nth(1).unwrap_or_default();
+        let mut parts = config.split('_');
+        let (language, length) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        if !id.contains(&format!("-{language}-{length}-")) {
+            continue;
+        }
+        let path = folder.join(&file.path);
+        let fault = |e: &dyn std::fmt::Display| Error::io("cannot read", &path, e);
+        // The ids first: prompts are large.
+        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).map_err(|e| fault(&e))?).map_err(|e| fault(&e))?;
+        let only_ids = ProjectionMask::columns(builder.parquet_schema(), ["id"]);
+        let mut at = 0;
+        let mut found = None;
+        for batch in builder.with_projection(only_ids).build().map_err(|e| fault(&e))? {
+            let batch = batch.map_err(|e| fault(&e))?;
+            for row in 0..batch.num_rows() {
+                near.get_or_insert_with(|| text(&batch, "id", row).to_owned());
+                if text(&batch, "id", row) == id {
+                    found = Some(at + row);
+                }
+            }
+            at += batch.num_rows();
+        }
+        let Some(row) = found else { continue };
+        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).map_err(|e| fault(&e))?).map_err(|e| fault(&e))?;
+        let mut batches = builder.with_offset(row).with_limit(1).build().map_err(|e| fault(&e))?;
+        let batch = batches.next().ok_or_else(|| fault(&"the row is gone"))?.map_err(|e| fault(&e))?;
+        return Ok(Shown { text: mark(&batch, color), json: json(&batch) });
+    }
+    let ids = "an id is <instance>-<language>-<length>-<strategy>-<kind>";
+    Err(Error::new(format!("no row {id:?} in {}", folder.display())).help(match near {
+        Some(near) => format!("{ids}, such as {near}"),
+        None => {
+            let first = manifest.files.first().map_or("", |f| f.path.as_str());
+            format!("{ids}; this release has {} files, the first is {first}", manifest.files.len())
+        }
+    }))
+}
+
+fn mark(batch: &RecordBatch, color: bool) -> String {
+    let prompt = text(batch, "prompt", 0);
+    let (strong, weak, end) = if color { ("\x1b[1;32m", "\x1b[33m", "\x1b[0m") } else { ("[[", "[", "]") };
+    let mut out = String::with_capacity(prompt.len() + 1000);
+    let mut at = 0;
+    for span in read_spans(batch, 0) {
+        let (start, stop) = (span.start as usize, span.end as usize);
+        out.push_str(&prompt[at..start]);
+        out.push_str(if span.supporting { strong } else { weak });
+        out.push_str(&prompt[start..stop]);
+        out.push_str(end);
+        if span.supporting && !color {
+            out.push(']');
+        }
+        at = stop;
+    }
+    out.push_str(&prompt[at..]);
+    out.push_str("\n\n");
+    let _ = writeln!(out, "answer       {}", texts(batch, "answers", 0).join(" | "));
+    let _ = writeln!(out, "accepted     {}", texts(batch, "answer_variants", 0).join(" | "));
+    let _ = writeln!(out, "task         {} ({})", text(batch, "task", 0), text(batch, "source_task", 0));
+    let _ = writeln!(out, "tokens       {} ({})", int(batch, "n_tokens", 0), text(batch, "tokenizer", 0));
+    let _ = writeln!(out, "distractors  {}", int(batch, "n_distractors", 0));
+    let _ = writeln!(out, "certificate  {}", text(batch, "certificate", 0));
+    let depths: Vec<String> = read_spans(batch, 0).iter().map(|s| format!("{}%", s.depth / 10_000)).collect();
+    let _ = writeln!(out, "depths       {}", depths.join(" "));
+    out
+}
+
+fn json(batch: &RecordBatch) -> serde_json::Value {
+    let spans: Vec<serde_json::Value> = read_spans(batch, 0)
+        .iter()
+        .map(|s| {
+            serde_json::json!({
+                "start": s.start, "end": s.end, "token_start": s.token_start, "token_end": s.token_end,
+                "depth": s.depth, "supporting": s.supporting,
+            })
+        })
+        .collect();
+    let texts_of = ["id", "instance_id", "task", "category", "source_task", "language", "length", "strategy", "distractor_kind",
+        "prompt", "question", "tokenizer", "source_id", "certificate", "prompt_sha256"];
+    let mut row: serde_json::Map<String, serde_json::Value> =
+        texts_of.into_iter().map(|name| (name.to_owned(), text(batch, name, 0).into())).collect();
+    for name in ["answers", "answer_variants", "distractor_ids"] {
+        row.insert(name.to_owned(), texts(batch, name, 0).into());
+    }
+    row.insert("supporting".to_owned(), table::numbers(batch, "supporting", 0).into());
+    row.insert("n_tokens".to_owned(), int(batch, "n_tokens", 0).into());
+    row.insert("needle_spans".to_owned(), spans.into());
+    row.into()
+}
