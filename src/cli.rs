@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::language::Language;
-use crate::manifest::Match;
+use crate::manifest::{Accepted, Match};
 use crate::pipeline::{self, Keys, Outcome};
 use crate::plan::{Filter, Options, Plan};
 use crate::recipe::{Length, Recipe, SourceKind};
@@ -16,7 +16,12 @@ use std::path::PathBuf;
 
 /// Builds frozen multilingual long-context benchmark files, and checks them.
 #[derive(Parser)]
-#[command(name = "nihbuild", version, about, after_help = "Exit codes: 0 all is well; 1 the result is not as it should be; 2 the command could not be carried out.")]
+#[command(
+    name = "nihbuild",
+    version,
+    about,
+    after_help = "Exit codes: 0 all is well; 1 the result is not as it should be; 2 the command could not be carried out."
+)]
 pub struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -63,6 +68,9 @@ struct RecipeArgs {
     /// Print what would be built, and what of it must be made anew; write nothing
     #[arg(long)]
     dry_run: bool,
+    /// Write the digests of the result to FILE, in the form that checksums/ holds
+    #[arg(long, value_name = "FILE")]
+    accept: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -140,7 +148,12 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
         return pool.install(|| dry_run(&plan, args.json)).map(|()| true);
     }
     let outcome = pool.install(|| pipeline::build(&plan))?;
-    let well = !matches!(outcome.accepted, Match::Differs(_));
+    let mut well = !matches!(outcome.accepted, Match::Differs(_));
+    if let Some(path) = &args.accept {
+        let json = serde_json::to_string_pretty(&Accepted::of(&outcome.manifest)).expect("plain data") + "\n";
+        std::fs::write(path, json).map_err(|e| Error::io("cannot write", path, e))?;
+        well = true;
+    }
     if args.json {
         print_json(&serde_json::json!({
             "release": outcome.folder, "was_there": outcome.was_there, "accepted": outcome.accepted,
@@ -249,7 +262,8 @@ fn dry_run(plan: &Plan, json: bool) -> Result<()> {
     };
     let keys = Keys::new(plan, &ingested);
     let store = Store::new(plan.options.out.join("store"));
-    let missing: Vec<String> = keys.all().into_iter().filter(|(_, key)| !store.has(key)).map(|(name, _)| name).collect();
+    let missing: Vec<String> =
+        keys.all().into_iter().filter(|(_, key)| !store.has(key)).map(|(name, _)| name).collect();
     let rows = u64::from(plan.instances()) * plan.files.len() as u64;
     // A bare story has about 300 tokens; the other lengths are filled.
     let of = |length: Length| match length.0 {
@@ -270,7 +284,10 @@ fn dry_run(plan: &Plan, json: bool) -> Result<()> {
     out += &format!("\n# release       {}{}\n", folder.display(), if exists { " (exists)" } else { "" });
     out += &format!("# instances     {} of {}\n", plan.instances(), plan.total());
     out += &format!("# files         {} of {}\n", plan.files.len(), plan.grid.len());
-    out += &format!("# prompts       {rows}\n# tokens        at most {tokens}\n# disk          about {} MB\n", disk / 1_000_000 + 1);
+    out += &format!(
+        "# prompts       {rows}\n# tokens        at most {tokens}\n# disk          about {} MB\n",
+        disk / 1_000_000 + 1
+    );
     out += &match missing.len() {
         0 => "# stages to run none, all outputs are in the store\n".to_owned(),
         _ => format!("# stages to run {}\n", missing.join(", ")),

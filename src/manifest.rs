@@ -3,10 +3,11 @@
 use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::plan::{Filter, Plan};
+use crate::recipe::SourceKind;
 use crate::stage::ingest::SourceFile;
 use crate::stage::select::Selected;
 use crate::stage::write::DataFile;
-use crate::story::{ANSWERERS, Answer, Mentions, SourceTask, credit, guesses};
+use crate::story::{ANSWERERS, Answer, AnswerSpread, Mentions, SourceTask, credit, guesses, labels};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -84,7 +85,7 @@ pub fn canary(name: &str, version: &str) -> String {
 }
 
 /// Scores the trivial answerers over the stories of a build.
-pub fn answerers(selected: &Selected) -> BTreeMap<SourceTask, BTreeMap<String, Score>> {
+pub fn answerers(selected: &Selected, plan: &Plan) -> BTreeMap<SourceTask, BTreeMap<String, Score>> {
     let mut sums: BTreeMap<SourceTask, BTreeMap<&str, (u64, u64, u64)>> = BTreeMap::new();
     let mut golds: BTreeMap<SourceTask, BTreeMap<Answer, u64>> = BTreeMap::new();
     for instance in &selected.instances {
@@ -92,7 +93,7 @@ pub fn answerers(selected: &Selected) -> BTreeMap<SourceTask, BTreeMap<String, S
         *golds.entry(task).or_default().entry(instance.answer).or_default() += 1;
         let mut mentions = Mentions::default();
         instance.story.facts.iter().for_each(|fact| mentions.add(*fact));
-        let chance = 1_000_000 / candidates(instance.answer, task);
+        let chance = 1_000_000 / candidates(instance.answer, task, plan);
         for (rule, guess) in ANSWERERS.iter().zip(guesses(&instance.story, &mentions)) {
             if let Some(credit) = credit(&guess, instance.answer) {
                 let sum = sums.entry(task).or_default().entry(rule).or_default();
@@ -103,24 +104,30 @@ pub fn answerers(selected: &Selected) -> BTreeMap<SourceTask, BTreeMap<String, S
     for (task, golds) in golds {
         let rows: u64 = golds.values().sum();
         let most = golds.values().max().copied().unwrap_or(0);
-        let chance: u64 = golds.iter().map(|(answer, n)| n * 1_000_000 / candidates(*answer, task)).sum();
+        let chance: u64 = golds.iter().map(|(answer, n)| n * 1_000_000 / candidates(*answer, task, plan)).sum();
         sums.entry(task).or_default().insert("majority label", (most * 1_000_000, chance, rows));
     }
     let score = |(credit, chance, rows): (u64, u64, u64)| Score { score: credit / rows, chance: chance / rows, rows };
-    sums.into_iter().map(|(task, rules)| (task, rules.into_iter().map(|(r, s)| (r.to_owned(), score(s))).collect())).collect()
+    sums.into_iter()
+        .map(|(task, rules)| (task, rules.into_iter().map(|(r, s)| (r.to_owned(), score(s))).collect()))
+        .collect()
 }
 
-/// How many answers of its kind the task can have.
-fn candidates(answer: Answer, task: SourceTask) -> u64 {
-    match answer {
-        Answer::Place(_) => crate::language::STORY_PLACES as u64,
-        Answer::Actor(_) => crate::language::STORY_ACTORS as u64,
-        Answer::Object(_) => crate::language::STORY_OBJECTS as u64,
-        Answer::Count(_) => 4,
-        Answer::Objects(_) => 15,
-        _ if task.number() == 10 => 3,
-        _ => 2,
-    }
+/// How many answers of its kind the task can have: places, persons or objects, numbers, sets, words.
+fn candidates(answer: Answer, task: SourceTask, plan: &Plan) -> u64 {
+    let spread = match plan.recipe.source.kind {
+        SourceKind::Simulate => plan.recipe.stories.answers,
+        SourceKind::Babi => AnswerSpread::Official,
+    };
+    let kind = |answer: &Answer| match answer {
+        Answer::Place(_) => 0,
+        Answer::Actor(_) => 1,
+        Answer::Object(_) => 2,
+        Answer::Count(_) => 3,
+        Answer::Objects(_) => 4,
+        Answer::Yes | Answer::No | Answer::Maybe => 5,
+    };
+    labels(task, spread).iter().filter(|(label, _)| kind(label) == kind(&answer)).count().max(1) as u64
 }
 
 /// Accepted digests, by `<name>-<version>`.
@@ -137,6 +144,16 @@ pub struct Accepted {
     pub rows_digest: Digest,
     /// Rows digest of each file.
     pub files: BTreeMap<String, Digest>,
+}
+
+impl Accepted {
+    /// What identifies a manifest's content.
+    pub fn of(manifest: &Manifest) -> Accepted {
+        Accepted {
+            rows_digest: manifest.rows_digest,
+            files: manifest.files.iter().map(|f| (f.path.clone(), f.rows_digest)).collect(),
+        }
+    }
 }
 
 /// How a result compares with the accepted one.
@@ -200,7 +217,8 @@ pub fn card(plan: &Plan, manifest: &Manifest) -> String {
     for (file, data) in plan.files.iter().zip(&manifest.files) {
         let rows = data.rows.max(1);
         let fill = data.stats.fill / rows;
-        let fill = if file.length.0 == 0 { "-".to_owned() } else { format!("{}.{:02}%", fill / 10_000, fill / 100 % 100) };
+        let fill =
+            if file.length.0 == 0 { "-".to_owned() } else { format!("{}.{:02}%", fill / 10_000, fill / 100 % 100) };
         text += &format!("| {} | {} | {} | {fill} |\n", file.config, data.rows, data.stats.tokens / rows);
     }
     if !manifest.starts.is_empty() {

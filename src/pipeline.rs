@@ -39,17 +39,18 @@ pub struct Outcome {
 /// Builds a release.
 pub fn build(plan: &Plan) -> Result<Outcome> {
     let folder = plan.folder();
-    let _lock = Lock::take(&beside(&folder, "lock"))?;
+    let _lock = Lock::take(&lock_file(&folder))?;
     let mut watch = Stopwatch::start();
+    let ingested = ingest(plan)?;
+    let keys = Keys::new(plan, &ingested);
+    let identity = keys.identity(plan);
     if folder.exists() {
-        let manifest = there_already(plan, &folder)?;
+        let manifest = there_already(&identity, &folder)?;
         watch.lap("check");
         let accepted = manifest::compare(&manifest)?;
         return Ok(Outcome { folder, manifest, accepted, was_there: true, watch });
     }
     let store = Store::new(plan.options.out.join("store"));
-    let ingested = ingest(plan)?;
-    let keys = Keys::new(plan, &ingested);
     let selected: Selected = store.get_or(&keys.select, || select(plan, &ingested))?;
     watch.lap("select");
     let passages: Vec<Passage> = match plan.kinds.contains(&Kind::Synthetic) {
@@ -66,7 +67,7 @@ pub fn build(plan: &Plan) -> Result<Outcome> {
     let files = rows(plan, &selected, &sizes, &pools, &ranked)?;
     watch.lap("fit");
     let partial = beside(&folder, "partial");
-    let journal = Journal::open(&partial, &plan.digest())?;
+    let journal = Journal::open(&partial, &identity)?;
     let sides: Vec<Side<'_>> = pools
         .iter()
         .filter_map(|(&(language, kind), pool)| {
@@ -91,12 +92,18 @@ fn beside(folder: &Path, extension: &str) -> PathBuf {
     folder.with_file_name(format!("{name}.{extension}"))
 }
 
+/// Hidden, so that no pattern such as `1.0.0+*` takes it for a release.
+fn lock_file(folder: &Path) -> PathBuf {
+    let name = folder.file_name().expect("a release has a name").to_string_lossy();
+    folder.with_file_name(format!(".{name}.lock"))
+}
+
 /// A finished release is never written over: it is sound and of this plan, or that is an error.
-fn there_already(plan: &Plan, folder: &Path) -> Result<Manifest> {
+fn there_already(identity: &Digest, folder: &Path) -> Result<Manifest> {
     let path = folder.join("manifest.json");
     let text = std::fs::read_to_string(&path).map_err(|e| Error::io("cannot read", &path, e))?;
     let manifest: Manifest = serde_json::from_str(&text).map_err(|e| Error::new(e.to_string()).at(path.display()))?;
-    if manifest.plan != plan.digest() {
+    if manifest.plan != *identity {
         return Err(Error::new(format!("{} holds another release of this name and version", folder.display()))
             .help("raise release.version, build elsewhere with --out DIR, or remove that folder"));
     }
@@ -193,12 +200,21 @@ impl Keys {
         Keys { select, pool, local, vectors, rank }
     }
 
+    /// Identity of a build: two builds of one folder must agree in it to share their files.
+    pub fn identity(&self, plan: &Plan) -> Digest {
+        let mut parts = vec![plan.digest()];
+        parts.extend(self.all().iter().map(|(_, key)| key.digest()));
+        Digest::of_parts(parts.iter().map(|digest| digest.0.as_slice()))
+    }
+
     /// Every key that the plan needs, in the order of the path.
     pub fn all(&self) -> Vec<(String, &Key)> {
         let mut all = vec![("select".to_owned(), &self.select), ("distractors".to_owned(), &self.pool)];
         all.extend(self.local.iter().map(|((l, kind), key)| (format!("localize {l} {}", kind.name()), key)));
         all.extend(self.vectors.iter().map(|(l, key)| (format!("embed {l}"), key)));
-        all.extend(self.rank.iter().map(|(l, key)| (l.map_or("retrieve".to_owned(), |l| format!("retrieve {l}")), key)));
+        all.extend(
+            self.rank.iter().map(|(l, key)| (l.map_or("retrieve".to_owned(), |l| format!("retrieve {l}")), key)),
+        );
         all
     }
 }
@@ -378,7 +394,11 @@ fn describe(
     let done = journal.done();
     let files: Vec<DataFile> = plan.files.iter().map(|file| done[&file.path()].clone()).collect();
     if let Some(file) = files.iter().find(|file| file.stats.over > 0) {
-        fail!("{} holds {} prompts over their budget: this is a bug, no release was written", file.path, file.stats.over);
+        fail!(
+            "{} holds {} prompts over their budget: this is a bug, no release was written",
+            file.path,
+            file.stats.over
+        );
     }
     let release = &plan.recipe.release;
     let mut instances: BTreeMap<_, u64> = BTreeMap::new();
@@ -399,7 +419,7 @@ fn describe(
         date: release.date.clone(),
         licence: release.licence.clone(),
         canary: manifest::canary(&release.name.0, &release.version.0),
-        plan: plan.digest(),
+        plan: keys.identity(plan),
         seed_digest: plan.seed.digest(),
         filter,
         rows_digest: release_digest(files.iter().map(|f| (f.path.as_str(), f.rows_digest))),
@@ -412,7 +432,7 @@ fn describe(
         instances,
         refused: selected.refused.clone(),
         starts: selected.starts.iter().map(|(task, length)| (*task, length.to_string())).collect(),
-        answerers: manifest::answerers(selected),
+        answerers: manifest::answerers(selected, plan),
         distinct_sentences,
     })
 }

@@ -166,8 +166,9 @@ impl Plan {
         let packs = grid.languages.iter().map(|l| Ok((*l, l.pack()?))).collect::<Result<Vec<_>>>()?;
         let english = "en".parse::<Language>().expect("the English pack is embedded").pack()?;
         if recipe.source.kind == SourceKind::Babi && options.data.is_none() {
-            return Err(Error::new("this recipe reads the official bAbI files")
-                .help("give their folder with --data DIR: it holds en/qa1_*.txt, or the archive tasks_1-20_v1-2.tar.gz"));
+            return Err(Error::new("this recipe reads the official bAbI files").help(
+                "give their folder with --data DIR: it holds en/qa1_*.txt, or the archive tasks_1-20_v1-2.tar.gz",
+            ));
         }
         let tokenizer = Tokenizer::new(recipe.tokens.primary);
         Ok(Plan { recipe, seed, packs, english, tokenizer, counts, kinds, grid: all, files, options })
@@ -243,7 +244,7 @@ impl Plan {
         self.options.out.join(&release.name.0).join(version)
     }
 
-    /// Identity of the plan: two builds of one folder must agree in it to share their files.
+    /// Digest of everything the plan says; what its source files hold is not part of it.
     pub fn digest(&self) -> Digest {
         let mut parts = vec![self.resolved(), self.seed.digest().to_string(), env!("CARGO_PKG_VERSION").to_owned()];
         parts.extend(self.files.iter().map(|f| f.config.clone()));
@@ -257,7 +258,8 @@ impl Plan {
 fn read_seed(source: &SeedSource) -> Result<Seed> {
     let text = match source {
         SeedSource::Number(n) => return Ok(Seed::new(&n.to_string())),
-        SeedSource::Env { env } => {
+        SeedSource::Env { env } =>
+        {
             #[allow(clippy::disallowed_methods, reason = "the one place that reads a held-out seed")]
             std::env::var(env).map_err(|_| {
                 Error::new(format!("the seed is to be read from the environment variable {env}, which is not set"))

@@ -256,7 +256,8 @@ impl FromStr for Length {
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         let number = text.strip_suffix('k').and_then(|n| n.parse().ok()).filter(|n| *n <= 10_000);
         let canonical = number.map(Length).filter(|length| length.to_string() == text);
-        canonical.ok_or_else(|| format!("`{text}` is not a length, expected a number of thousands such as 0k, 8k or 128k"))
+        canonical
+            .ok_or_else(|| format!("`{text}` is not a length, expected a number of thousands such as 0k, 8k or 128k"))
     }
 }
 
@@ -563,8 +564,10 @@ macro_rules! checked_text {
 
 checked_text! {
     /// `release.name`
-    Name, "a name: lower-case letters, digits, `-` and `_`, beginning with a letter, at most 64",
+    Name, "a name: lower-case letters, digits, `-` and `_`, beginning with a letter, at most 64, and not `store`",
+    // The store lies beside the releases.
     |text| text.len() <= 64
+        && text != "store"
         && text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
 }
@@ -593,8 +596,8 @@ impl Recipe {
         let in_folder = format!("recipes/{stem}.toml");
         for path in [argument, in_folder.as_str()] {
             if Path::new(path).is_file() {
-                let text =
-                    std::fs::read_to_string(path).map_err(|e| Error::io("cannot read the recipe", Path::new(path), e))?;
+                let text = std::fs::read_to_string(path)
+                    .map_err(|e| Error::io("cannot read the recipe", Path::new(path), e))?;
                 return Ok((path.to_owned(), Recipe::parse(path, &text)?));
             }
         }

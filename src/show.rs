@@ -33,7 +33,8 @@ pub fn show(folder: &Path, id: &str, color: bool) -> Result<Shown> {
         let path = folder.join(&file.path);
         let fault = |e: &dyn std::fmt::Display| Error::io("cannot read", &path, e);
         // The ids first: prompts are large.
-        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).map_err(|e| fault(&e))?).map_err(|e| fault(&e))?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).map_err(|e| fault(&e))?)
+            .map_err(|e| fault(&e))?;
         let only_ids = ProjectionMask::columns(builder.parquet_schema(), ["id"]);
         let mut at = 0;
         let mut found = None;
@@ -48,7 +49,8 @@ pub fn show(folder: &Path, id: &str, color: bool) -> Result<Shown> {
             at += batch.num_rows();
         }
         let Some(row) = found else { continue };
-        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).map_err(|e| fault(&e))?).map_err(|e| fault(&e))?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).map_err(|e| fault(&e))?)
+            .map_err(|e| fault(&e))?;
         let mut batches = builder.with_offset(row).with_limit(1).build().map_err(|e| fault(&e))?;
         let batch = batches.next().ok_or_else(|| fault(&"the row is gone"))?.map_err(|e| fault(&e))?;
         return Ok(Shown { text: mark(&batch, color), json: json(&batch) });
@@ -102,8 +104,23 @@ fn json(batch: &RecordBatch) -> serde_json::Value {
             })
         })
         .collect();
-    let texts_of = ["id", "instance_id", "task", "category", "source_task", "language", "length", "strategy", "distractor_kind",
-        "prompt", "question", "tokenizer", "source_id", "certificate", "prompt_sha256"];
+    let texts_of = [
+        "id",
+        "instance_id",
+        "task",
+        "category",
+        "source_task",
+        "language",
+        "length",
+        "strategy",
+        "distractor_kind",
+        "prompt",
+        "question",
+        "tokenizer",
+        "source_id",
+        "certificate",
+        "prompt_sha256",
+    ];
     let mut row: serde_json::Map<String, serde_json::Value> =
         texts_of.into_iter().map(|name| (name.to_owned(), text(batch, name, 0).into())).collect();
     for name in ["answers", "answer_variants", "distractor_ids"] {

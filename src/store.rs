@@ -57,11 +57,14 @@ impl Store {
         if let Some(payload) = self.read(key)? {
             match postcard::from_bytes(&payload) {
                 Ok(value) => return Ok(value),
-                Err(e) => eprintln!("warning: store entry {} cannot be read ({e}), making it anew", self.path(key).display()),
+                Err(e) => {
+                    eprintln!("warning: store entry {} cannot be read ({e}), making it anew", self.path(key).display())
+                }
             }
         }
         let value = make()?;
-        let payload = postcard::to_stdvec(&value).map_err(|e| Error::new(format!("cannot encode a stage's output: {e}")))?;
+        let payload =
+            postcard::to_stdvec(&value).map_err(|e| Error::new(format!("cannot encode a stage's output: {e}")))?;
         self.write(key, &payload)?;
         Ok(value)
     }
@@ -249,11 +252,14 @@ impl Lock {
     /// Takes the lock, or says that another process has it.
     pub fn take(path: &Path) -> Result<Lock> {
         make_dir(path.parent().expect("a lock file has a folder"))?;
-        let file = File::options().create(true).append(true).open(path).map_err(|e| Error::io("cannot open", path, e))?;
+        let file =
+            File::options().create(true).append(true).open(path).map_err(|e| Error::io("cannot open", path, e))?;
         match file.try_lock() {
             Ok(()) => Ok(Lock(file)),
-            Err(TryLockError::WouldBlock) => Err(Error::new(format!("another build of this release is running ({})", path.display()))
-                .help("wait for it to end, or build elsewhere with --out DIR")),
+            Err(TryLockError::WouldBlock) => {
+                Err(Error::new(format!("another build of this release is running ({})", path.display()))
+                    .help("wait for it to end, or build elsewhere with --out DIR"))
+            }
             Err(TryLockError::Error(e)) => Err(Error::io("cannot lock", path, e)),
         }
     }

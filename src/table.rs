@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::hash::{Digest, RowEncoder};
 use crate::record::{NeedleSpan, Row};
-use arrow_array::builder::{Int64Builder, ListBuilder, StringBuilder, StructBuilder, BooleanBuilder};
+use arrow_array::builder::{BooleanBuilder, Int64Builder, ListBuilder, StringBuilder, StructBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
@@ -197,12 +197,14 @@ pub fn batch(rows: &mut [Row], digests: &[Digest], file: &FileConstants) -> Resu
             _ => arrow_array::new_null_array(field.data_type(), n),
         }
     });
-    RecordBatch::try_new(SCHEMA.clone(), columns.collect()).map_err(|e| Error::new(format!("cannot build a batch: {e}")))
+    RecordBatch::try_new(SCHEMA.clone(), columns.collect())
+        .map_err(|e| Error::new(format!("cannot build a batch: {e}")))
 }
 
 fn by_language(rows: &[Row]) -> ArrayRef {
     let answers = ListBuilder::new(StringBuilder::new()).with_field(item(DataType::Utf8));
-    let parts: Vec<Box<dyn arrow_array::builder::ArrayBuilder>> = vec![Box::new(StringBuilder::new()), Box::new(answers)];
+    let parts: Vec<Box<dyn arrow_array::builder::ArrayBuilder>> =
+        vec![Box::new(StringBuilder::new()), Box::new(answers)];
     let of = DataType::Struct(by_language_fields());
     let mut builder = ListBuilder::new(StructBuilder::new(by_language_fields(), parts)).with_field(item(of));
     for row in rows {
@@ -240,7 +242,9 @@ fn spans(rows: &[Row]) -> ArrayRef {
     for row in rows {
         for span in &row.needle_spans {
             let entry = builder.values();
-            for (i, value) in [span.start, span.end, span.token_start, span.token_end, span.depth].into_iter().enumerate() {
+            for (i, value) in
+                [span.start, span.end, span.token_start, span.token_end, span.depth].into_iter().enumerate()
+            {
                 entry.field_builder::<Int64Builder>(i).expect("five numbers").append_value(value as i64);
             }
             entry.field_builder::<BooleanBuilder>(5).expect("the sixth field").append_value(span.supporting);

@@ -5,8 +5,8 @@
 //! [`Depth::Full`]).
 
 use crate::error::{Error, Result};
-use crate::family::reasoning::{CONTEXT, answers, question_of};
 use crate::fail;
+use crate::family::reasoning::{CONTEXT, answers, question_of};
 use crate::hash::{Digest, RowEncoder, RowsHasher, release_digest};
 use crate::language::Pack;
 use crate::manifest::{FORMAT, Manifest};
@@ -79,9 +79,11 @@ const SHOWN: usize = 50;
 /// Reads a release's manifest.
 pub fn read_manifest(folder: &Path) -> Result<Manifest> {
     let path = folder.join("manifest.json");
-    let bytes = std::fs::read(&path)
-        .map_err(|e| Error::io("cannot read", &path, e).help("give the folder of a release, such as build/mlrbench/1.0.0"))?;
-    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| Error::new(e.to_string()).at(path.display()))?;
+    let bytes = std::fs::read(&path).map_err(|e| {
+        Error::io("cannot read", &path, e).help("give the folder of a release, such as build/mlrbench/1.0.0")
+    })?;
+    let manifest: Manifest =
+        serde_json::from_slice(&bytes).map_err(|e| Error::new(e.to_string()).at(path.display()))?;
     if manifest.format != FORMAT {
         fail!("{} has format {}, this program knows {FORMAT}", path.display(), manifest.format);
     }
@@ -116,14 +118,17 @@ struct Checker<'a> {
     progress: Progress,
 }
 
+/// For each passage the size of the smallest set that holds it, and the size and row of each set.
+type Nest = (FxHashMap<u32, u32>, Vec<(u32, String)>);
+
 /// What rows of different files have in common.
 #[derive(Default)]
 struct Shared {
     report: Report,
     /// By instance: digest of its meaning (facts, question, gold), and the row that gave it.
     meanings: BTreeMap<String, (Digest, String)>,
-    /// By instance and kind: for each passage the size of the smallest set that holds it, and the sets' sizes.
-    sets: BTreeMap<(String, String), (FxHashMap<u32, u32>, Vec<(u32, String)>)>,
+    /// The passages of an instance's rows, by instance and kind.
+    sets: BTreeMap<(String, String), Nest>,
     /// By length, strategy and kind: the instances of the first file, in order.
     orders: BTreeMap<(String, String, String), (String, Vec<String>)>,
 }
@@ -133,7 +138,11 @@ impl Checker<'_> {
         let mut shared = self.shared.lock().expect("no thread panics");
         shared.report.n_findings += 1;
         if shared.report.findings.len() < SHOWN {
-            shared.report.findings.push(Finding { file: file.to_owned(), row: row.map(str::to_owned), what: what.into() });
+            shared.report.findings.push(Finding {
+                file: file.to_owned(),
+                row: row.map(str::to_owned),
+                what: what.into(),
+            });
         }
     }
 }
@@ -157,16 +166,19 @@ pub fn verify(folder: &Path, depth: Depth, jobs: usize) -> Result<Report> {
     checker.packs_and_recipe(&manifest);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.max(1)).build();
     let pool = pool.map_err(|e| Error::new(format!("cannot start threads: {e}")))?;
-    let digests: Vec<Option<Digest>> = pool.install(|| {
-        manifest.files.par_iter().with_max_len(1).map(|file| checker.file(file, &manifest)).collect()
-    });
+    let digests: Vec<Option<Digest>> =
+        pool.install(|| manifest.files.par_iter().with_max_len(1).map(|file| checker.file(file, &manifest)).collect());
     let pairs: Option<Vec<(&str, Digest)>> =
         manifest.files.iter().zip(digests).map(|(file, digest)| Some((file.path.as_str(), digest?))).collect();
     if let Some(pairs) = pairs {
         let digest = release_digest(pairs);
         checker.shared.lock().expect("no thread panics").report.rows_digest = Some(digest);
         if digest != manifest.rows_digest {
-            checker.find("manifest.json", None, format!("the rows digest is {digest}, the manifest says {}", manifest.rows_digest));
+            checker.find(
+                "manifest.json",
+                None,
+                format!("the rows digest is {digest}, the manifest says {}", manifest.rows_digest),
+            );
         }
     }
     checker.across();
@@ -385,10 +397,14 @@ impl Checker<'_> {
         if Digest::of(prompt).to_string() != get("prompt_sha256") {
             fail!("prompt_sha256 is not the prompt's");
         }
-        let pack = self.packs.get(get("language")).ok_or_else(|| Error::new("the release has no pack of the row's language"))?;
+        let pack = self
+            .packs
+            .get(get("language"))
+            .ok_or_else(|| Error::new("the release has no pack of the row's language"))?;
         let noise = get("distractor_kind") == Kind::Noise.name();
         let (context, tail) = split(prompt)?;
-        let question = question_of(tail, pack).ok_or_else(|| Error::new("the question after the context cannot be read"))?;
+        let question =
+            question_of(tail, pack).ok_or_else(|| Error::new("the question after the context cannot be read"))?;
         if pack.sentence(question.message()) != get("question") {
             fail!("the question column is not the prompt's question");
         }
@@ -427,7 +443,13 @@ impl Checker<'_> {
                     fail!("needle {next} is not a whole line");
                 }
                 if (span.token_start, span.token_end) != (tokens, tokens + u64::from(count)) {
-                    fail!("needle {next} is at tokens {}..{}, recorded are {}..{}", tokens, tokens + u64::from(count), span.token_start, span.token_end);
+                    fail!(
+                        "needle {next} is at tokens {}..{}, recorded are {}..{}",
+                        tokens,
+                        tokens + u64::from(count),
+                        span.token_start,
+                        span.token_end
+                    );
                 }
                 needles.push(fact.ok_or_else(|| Error::new(format!("needle {next} is no fact")))?);
                 next += 1;
@@ -473,7 +495,13 @@ impl Checker<'_> {
         self.set(batch, row, context, needles.len())
     }
 
-    fn read_line(&self, line: &str, pack: &Pack, noise: bool, banned_names: &mut Option<Vec<String>>) -> Result<Option<Fact>> {
+    fn read_line(
+        &self,
+        line: &str,
+        pack: &Pack,
+        noise: bool,
+        banned_names: &mut Option<Vec<String>>,
+    ) -> Result<Option<Fact>> {
         match pack.read(line) {
             Ok(message) => {
                 Fact::of(message).map(Some).ok_or_else(|| Error::new(format!("a question in the context: {line:?}")))
@@ -504,7 +532,14 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn answer(&self, batch: &RecordBatch, row: usize, question: Question, pack: &Pack, reading: &Reading) -> Result<()> {
+    fn answer(
+        &self,
+        batch: &RecordBatch,
+        row: usize,
+        question: Question,
+        pack: &Pack,
+        reading: &Reading,
+    ) -> Result<()> {
         let answer = match solve(question, reading.facts.iter().copied()) {
             Solution::Unique { answer, .. } => answer,
             Solution::Faulty(fault) => fail!("the context has no single answer: {}", fault.name()),

@@ -103,16 +103,22 @@ pub fn answers(answer: Answer, pack: &Pack) -> (Vec<String>, Vec<String>) {
 fn lists(set: u64, pack: &Pack) -> (String, Vec<String>) {
     let objects: Vec<u8> = Answer::listed(set).collect();
     let words = pack.answers();
+    let separators = || {
+        [words.list_separator.as_str(), ", ", ","]
+            .into_iter()
+            .chain(words.list_separator_also.iter().map(String::as_str))
+    };
+    let ands = || std::iter::once(words.list_and.as_str()).chain(words.list_and_also.iter().map(String::as_str));
     let mut variants = Vec::new();
     for names in pack.parallel_forms(Kind::Object, &objects) {
         for order in orders(names.len()) {
             let names: Vec<&str> = order.iter().map(|&i| names[i].as_str()).collect();
             let (last, rest) = names.split_last().expect("a list has items");
-            for separator in [words.list_separator.as_str(), ", ", ","] {
+            for separator in separators() {
                 variants.push(names.join(separator));
-                variants.push(format!("{}{}{last}", rest.join(separator), words.list_and));
+                variants.extend(ands().map(|and| format!("{}{and}{last}", rest.join(separator))));
             }
-            variants.push(names.join(&words.list_and));
+            variants.extend(ands().map(|and| names.join(and)));
         }
     }
     let citation: Vec<&str> = objects.iter().map(|o| pack.citation(Kind::Object, *o)).collect();

@@ -1,9 +1,9 @@
 //! A language pack: its file, checked and compiled.
 
+use super::Message;
 use super::names::{ACTORS, Kind, OBJECTS, PATTERNS, PLACES, STORY_ACTORS, Slot};
 use super::pattern::{Segment, compile};
 use super::reader::{ReadError, Reader};
-use super::Message;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Digest;
@@ -97,6 +97,11 @@ pub(crate) struct AnswerWords {
     pub count: Vec<Vec<String>>,
     pub list_separator: String,
     pub list_and: String,
+    /// Other separators, and other ways to write "and", that are accepted and never printed.
+    #[serde(default)]
+    pub list_separator_also: Vec<String>,
+    #[serde(default)]
+    pub list_and_also: Vec<String>,
 }
 
 fn space() -> String {
@@ -161,9 +166,10 @@ pub(super) struct Forms {
 impl Forms {
     pub(super) fn index(&self, kind: Kind, form: &str) -> Result<usize> {
         let names = &self.names[kind as usize];
-        names.iter().position(|n| n == form).ok_or_else(|| {
-            Error::new(format!("unknown form `{form}` of {kind:?}, declared are {}", names.join(", ")))
-        })
+        names
+            .iter()
+            .position(|n| n == form)
+            .ok_or_else(|| Error::new(format!("unknown form `{form}` of {kind:?}, declared are {}", names.join(", "))))
     }
 
     pub(super) fn genders(&self, kind: Kind) -> usize {
@@ -207,23 +213,30 @@ impl Pack {
             };
             let text = match (section.get(name.key), name.of) {
                 (Some(OneOrMany::One(text)), 0) => text,
-                (Some(OneOrMany::Many(texts)), of) if of > 0 && texts.len() == of as usize => &texts[name.index as usize],
+                (Some(OneOrMany::Many(texts)), of) if of > 0 && texts.len() == of as usize => {
+                    &texts[name.index as usize]
+                }
                 (Some(_), 0) => fail!("{}.{} must be one string", name.section, name.key),
                 (Some(_), of) => fail!("{}.{} must be a list of {of} strings", name.section, name.key),
                 (None, _) => fail!("missing key {}.{}", name.section, name.key),
             };
             patterns.push(compile(name, text, &forms, file.capitalize)?);
         }
-        for (section, table) in
-            [("facts", &file.facts), ("questions", &file.questions), ("fillers", &file.fillers), ("scenes", &file.scenes)]
-        {
+        for (section, table) in [
+            ("facts", &file.facts),
+            ("questions", &file.questions),
+            ("fillers", &file.fillers),
+            ("scenes", &file.scenes),
+        ] {
             let known = |key: &str| PATTERNS.iter().any(|p| p.section == section && p.key == key);
             if let Some(key) = table.keys().find(|key| !known(key)) {
                 fail!("unknown pattern {section}.{key}");
             }
         }
         let words = &file.answers;
-        for (key, list) in [("yes", &words.yes), ("no", &words.no), ("maybe", &words.maybe), ("nothing", &words.nothing)] {
+        for (key, list) in
+            [("yes", &words.yes), ("no", &words.no), ("maybe", &words.maybe), ("nothing", &words.nothing)]
+        {
             if list.is_empty() {
                 fail!("answers.{key} needs at least the word itself");
             }
@@ -417,11 +430,9 @@ fn check_characters(text: &str) -> Result<()> {
 fn build_forms(file: &File) -> Result<Forms> {
     let gender = |what: &str, gender: Option<&String>| match gender {
         None => Ok(0),
-        Some(g) => file
-            .genders
-            .iter()
-            .position(|known| known == g)
-            .ok_or_else(|| Error::new(format!("{what}: unknown gender `{g}`, the pack has {}", file.genders.join(", ")))),
+        Some(g) => file.genders.iter().position(|known| known == g).ok_or_else(|| {
+            Error::new(format!("{what}: unknown gender `{g}`, the pack has {}", file.genders.join(", ")))
+        }),
     };
     let mut forms = Forms {
         names: [vec!["base".to_owned()], Vec::new(), Vec::new()],
@@ -487,8 +498,7 @@ fn build_forms(file: &File) -> Result<Forms> {
         let mut chars = text.chars();
         chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect::<String>())
     };
-    forms.starts = std::array::from_fn(|k| {
-        forms.texts[k].iter().map(|texts| texts.iter().map(capital).collect()).collect()
-    });
+    forms.starts =
+        std::array::from_fn(|k| forms.texts[k].iter().map(|texts| texts.iter().map(capital).collect()).collect());
     Ok(forms)
 }

@@ -138,7 +138,9 @@ impl Reader {
         loop {
             let here = &self.nodes[node as usize];
             if rest.is_empty() {
-                found.extend(here.ends.iter().map(|&pattern| Message { pattern, slots: slots.map(Option::unwrap_or_default) }));
+                found.extend(
+                    here.ends.iter().map(|&pattern| Message { pattern, slots: slots.map(Option::unwrap_or_default) }),
+                );
             }
             for &(edge, next) in &here.forms {
                 let set = &self.sets[edge.set as usize].nodes;

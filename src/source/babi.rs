@@ -48,7 +48,8 @@ pub fn parse(name: &str, text: &str, task: SourceTask, pack: &Pack) -> Result<Ve
         if !rest.contains('\t') {
             let message = pack.read(rest.trim()).map_err(|e| Error::new(e.to_string()).at(place()))?;
             let fact = Fact::of(message).ok_or_else(|| {
-                Error::new("a question without an answer, expected `<question>\\t<answer>\\t<supporting facts>`").at(place())
+                Error::new("a question without an answer, expected `<question>\\t<answer>\\t<supporting facts>`")
+                    .at(place())
             })?;
             facts.push(fact);
             numbers.push(number);
@@ -71,7 +72,11 @@ pub fn parse(name: &str, text: &str, task: SourceTask, pack: &Pack) -> Result<Ve
         let mut supporting = Vec::new();
         for id in support.split_whitespace() {
             let index = id.parse().ok().and_then(|id: usize| numbers.iter().position(|n| *n == id));
-            supporting.push(index.ok_or_else(|| Error::new(format!("supporting fact {id} is not a fact of this story")).at(place()))?);
+            supporting.push(
+                index.ok_or_else(|| {
+                    Error::new(format!("supporting fact {id} is not a fact of this story")).at(place())
+                })?,
+            );
         }
         supporting.sort_unstable();
         items.push(BabiItem {
@@ -106,10 +111,13 @@ fn label_of(label: &str, question: Question, pack: &Pack) -> Option<Answer> {
                 words.iter().position(|all| all[0] == label).map(|n| Answer::Count(n as u8))
             }
             (Question::Carrying { .. }, "nothing") => Some(Answer::Objects(0)),
-            (Question::Carrying { .. }, _) => label.split(',').try_fold(0u64, |set, word| {
-                let object = (0..OBJECTS.len() as u8).find(|&o| pack.citation(Kind::Object, o) == word)?;
-                Some(set | 1 << object)
-            }).map(Answer::Objects),
+            (Question::Carrying { .. }, _) => label
+                .split(',')
+                .try_fold(0u64, |set, word| {
+                    let object = (0..OBJECTS.len() as u8).find(|&o| pack.citation(Kind::Object, o) == word)?;
+                    Some(set | 1 << object)
+                })
+                .map(Answer::Objects),
             (_, "yes") => Some(Answer::Yes),
             (_, "no") => Some(Answer::No),
             (_, "maybe") => Some(Answer::Maybe),

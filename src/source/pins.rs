@@ -37,7 +37,10 @@ impl Pin {
             .map_err(|e| Error::new(e.to_string()).at("checksums/sources.toml"))?;
         let known: Vec<String> = file.source.iter().map(|pin| pin.id.clone()).collect();
         file.source.into_iter().find(|pin| pin.id == id).ok_or_else(|| {
-            Error::new(format!("source.archive {id:?} has no pin in checksums/sources.toml, it has {}", known.join(", ")))
+            Error::new(format!(
+                "source.archive {id:?} has no pin in checksums/sources.toml, it has {}",
+                known.join(", ")
+            ))
         })
     }
 

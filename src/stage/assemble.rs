@@ -1,14 +1,14 @@
 //! Fits distractors to a budget and renders a row: a pure function of the plan, an instance and its ranking.
 
-use crate::family::reasoning::{self, CONTEXT, LocalStory};
-use crate::fail;
+use super::distractors;
 use crate::error::Result;
+use crate::fail;
+use crate::family::reasoning::{self, CONTEXT, LocalStory};
 use crate::language::{Language, Pack};
 use crate::plan::{FilePlan, Plan};
 use crate::recipe::Order;
 use crate::record::{Instance, LocalPool, NeedleSpan, Row};
 use crate::seed::mix;
-use super::distractors;
 
 /// How a row comes out before it is rendered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +47,13 @@ impl Sizes {
             head: head as u16,
             facts: facts.into_iter().map(|n| n as u16).collect(),
         }
+    }
+}
+
+impl Sizes {
+    /// Sizes of a story of which only the whole is known.
+    pub fn for_tests(tokens: u32, bytes: u32) -> Sizes {
+        Sizes { fixed_tokens: tokens, fixed_bytes: bytes, head: 0, facts: Box::default() }
     }
 }
 
@@ -141,7 +148,8 @@ pub fn render(
     }
     prompt.push_str(&local.tail);
     let (answers, answer_variants) = reasoning::answers(instance.answer, material.pack);
-    let by_language = |(language, pack): &(Language, Pack)| (language.to_string(), reasoning::answers(instance.answer, pack).0);
+    let by_language =
+        |(language, pack): &(Language, Pack)| (language.to_string(), reasoning::answers(instance.answer, pack).0);
     Row {
         id: format!("{}-{}-{}-{}-{}", instance.id, file.language, file.length, file.strategy.name(), file.kind.name()),
         instance_id: instance.id.clone(),

@@ -45,8 +45,8 @@ impl<'a> Certifier<'a> {
     /// Proves a prompt against its printed gold; counts what the context names, if asked.
     pub fn certify(&mut self, prompt: &str, gold: &str, mut mentions: Option<&mut Mentions>) -> Result<Seen> {
         let (context, tail) = split(prompt)?;
-        let question = question_of(tail, self.pack)
-            .ok_or_else(|| Error::new("the question after the context cannot be read"))?;
+        let question =
+            question_of(tail, self.pack).ok_or_else(|| Error::new("the question after the context cannot be read"))?;
         self.prompts += 1;
         self.facts.clear();
         let mut seen = Seen::default();
@@ -71,9 +71,10 @@ impl<'a> Certifier<'a> {
         }
         match solve(question, self.facts.iter().copied()) {
             Solution::Unique { answer, .. } if answers(answer, self.pack).0 == [gold] => Ok(seen),
-            Solution::Unique { answer, .. } => {
-                Err(Error::new(format!("the context's answer is {:?}, the gold {gold:?}", answers(answer, self.pack).0)))
-            }
+            Solution::Unique { answer, .. } => Err(Error::new(format!(
+                "the context's answer is {:?}, the gold {gold:?}",
+                answers(answer, self.pack).0
+            ))),
             Solution::Faulty(fault) => Err(Error::new(format!("the context has no single answer: {}", fault.name()))),
         }
     }

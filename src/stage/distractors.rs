@@ -2,8 +2,8 @@
 //! and random noise.
 
 use crate::language::{
-    EXTRA_MEN, EXTRA_WOMEN, Kind, Message, OBJECTS, OUTDOORS, PATTERNS, PLACES, Pack, STORY_ACTORS,
-    STORY_OBJECTS, Slot, WIPEABLE, pattern,
+    EXTRA_MEN, EXTRA_WOMEN, Kind, Message, OBJECTS, OUTDOORS, PATTERNS, PLACES, Pack, STORY_ACTORS, STORY_OBJECTS,
+    Slot, WIPEABLE, pattern,
 };
 use crate::recipe::Variant;
 use crate::record::Passage;
@@ -381,7 +381,8 @@ fn noise_line(pack: &Pack, rng: &mut Rng) -> String {
 /// Every name that text without certificate of its own must not hold: the stories' actors, and every
 /// candidate answer (places and objects), in each form, lower-case.
 pub fn banned(pack: &Pack) -> Vec<String> {
-    let sizes = [(Kind::Actor, STORY_ACTORS), (Kind::Object, STORY_OBJECTS), (Kind::Place, crate::language::STORY_PLACES)];
+    let sizes =
+        [(Kind::Actor, STORY_ACTORS), (Kind::Object, STORY_OBJECTS), (Kind::Place, crate::language::STORY_PLACES)];
     let mut all: Vec<String> = sizes
         .into_iter()
         .flat_map(|(kind, n)| (0..n as u8).flat_map(move |entity| pack.forms_of(kind, entity)))

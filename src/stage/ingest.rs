@@ -64,7 +64,8 @@ pub fn ingest(plan: &Plan) -> Result<Ingested> {
             if wanted == 0 {
                 continue;
             }
-            let stem = |name: &str| name.starts_with(&format!("{task}_")) && name.ends_with(&format!("_{}.txt", split.name()));
+            let stem =
+                |name: &str| name.starts_with(&format!("{task}_")) && name.ends_with(&format!("_{}.txt", split.name()));
             let Some((name, bytes)) = files.iter().find(|(name, _)| stem(name)) else {
                 return Err(Error::new(format!("no file {task}_*_{}.txt among the bAbI files", split.name())));
             };
@@ -78,7 +79,11 @@ pub fn ingest(plan: &Plan) -> Result<Ingested> {
             let items = babi::parse(name, text, task, &plan.english)?;
             let short = format!("{task}_{}", split.name());
             ingested.babi.entry(task).or_default().extend(items.into_iter().map(|item| (short.clone(), item)));
-            ingested.files.push(SourceFile { name: format!("en/{name}"), bytes: bytes.len() as u64, sha256: Digest::of(bytes) });
+            ingested.files.push(SourceFile {
+                name: format!("en/{name}"),
+                bytes: bytes.len() as u64,
+                sha256: Digest::of(bytes),
+            });
         }
     }
     Ok(ingested)
@@ -117,12 +122,22 @@ fn from_archive(plan: &Plan, path: &Path, pin: Option<&Pin>) -> Result<BTreeMap<
     if let Some(pin) = pin {
         let (digest, bytes) = Digest::of_file(path)?;
         if bytes != pin.bytes {
-            return Err(Error::new(format!("{} has {bytes} bytes, pinned are {} for {}", path.display(), pin.bytes, pin.id))
-                .help("it may be truncated: download it again"));
+            return Err(Error::new(format!(
+                "{} has {bytes} bytes, pinned are {} for {}",
+                path.display(),
+                pin.bytes,
+                pin.id
+            ))
+            .help("it may be truncated: download it again"));
         }
         if digest != pin.sha256 {
-            return Err(Error::new(format!("{} has SHA-256 {digest}, pinned is {} for {}", path.display(), pin.sha256, pin.id))
-                .help("it is another file than the official one: download it again"));
+            return Err(Error::new(format!(
+                "{} has SHA-256 {digest}, pinned is {} for {}",
+                path.display(),
+                pin.sha256,
+                pin.id
+            ))
+            .help("it is another file than the official one: download it again"));
         }
     }
     let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
@@ -132,7 +147,11 @@ fn from_archive(plan: &Plan, path: &Path, pin: Option<&Pin>) -> Result<BTreeMap<
         let mut entry = entry.map_err(fault)?;
         let member = entry.path().map_err(fault)?.into_owned();
         if member.components().any(|c| matches!(c, Component::ParentDir | Component::RootDir | Component::Prefix(_))) {
-            return Err(Error::new(format!("the archive {} holds the path {}, which leads out of it", path.display(), member.display())));
+            return Err(Error::new(format!(
+                "the archive {} holds the path {}, which leads out of it",
+                path.display(),
+                member.display()
+            )));
         }
         let parts: Vec<String> = member.iter().map(|p| p.to_string_lossy().into_owned()).collect();
         let (Some(name), true) = (parts.last(), parts.len() >= 2 && parts[parts.len() - 2] == "en") else { continue };
@@ -142,7 +161,11 @@ fn from_archive(plan: &Plan, path: &Path, pin: Option<&Pin>) -> Result<BTreeMap<
         let mut bytes = Vec::new();
         entry.by_ref().take(MAX_MEMBER + 1).read_to_end(&mut bytes).map_err(fault)?;
         if bytes.len() as u64 > MAX_MEMBER {
-            return Err(Error::new(format!("{} in {} is larger than {MAX_MEMBER} bytes", member.display(), path.display())));
+            return Err(Error::new(format!(
+                "{} in {} is larger than {MAX_MEMBER} bytes",
+                member.display(),
+                path.display()
+            )));
         }
         files.insert(name.clone(), bytes);
     }

@@ -51,8 +51,10 @@ pub type Lines<'a> = FxHashMap<&'a str, (Line, u32)>;
 pub fn read_back<'a>(pool: &'a LocalPool, pack: &Pack) -> Result<Lines<'a>> {
     let distinct = distinct(pool);
     let read = |(n, line): (usize, &&'a str)| -> Result<(&'a str, (Line, u32))> {
-        let message = pack.read(line).map_err(|e| Error::new(e.to_string()).at(format!("{}: {line:?}", pack.code())))?;
-        let fact = Fact::of(message).ok_or_else(|| Error::new(format!("{}: a question among the distractors: {line:?}", pack.code())))?;
+        let message =
+            pack.read(line).map_err(|e| Error::new(e.to_string()).at(format!("{}: {line:?}", pack.code())))?;
+        let fact = Fact::of(message)
+            .ok_or_else(|| Error::new(format!("{}: a question among the distractors: {line:?}", pack.code())))?;
         Ok((*line, (Line::Says(fact), n as u32)))
     };
     distinct.par_iter().enumerate().map(read).collect::<Result<Vec<_>>>().map(|lines| lines.into_iter().collect())

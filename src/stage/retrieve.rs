@@ -51,7 +51,8 @@ pub fn allowed(instance: &Instance, passages: &[Passage], variant: Variant) -> V
             Variant::SameObject => {
                 objects.is_empty()
                     || messages().any(|m| {
-                        PATTERNS[m.pattern as usize].slots[Slot::O as usize] && objects.contains(&m.slots[Slot::O as usize])
+                        PATTERNS[m.pattern as usize].slots[Slot::O as usize]
+                            && objects.contains(&m.slots[Slot::O as usize])
                     })
             }
         };

@@ -136,7 +136,14 @@ fn no_story(plan: &Plan, task: SourceTask, smallest: Option<Length>) -> Error {
     }
 }
 
-fn instance(plan: &Plan, task: Task, source: SourceTask, n: u32, story: Story, source_id: Option<String>) -> Result<Instance> {
+fn instance(
+    plan: &Plan,
+    task: Task,
+    source: SourceTask,
+    n: u32,
+    story: Story,
+    source_id: Option<String>,
+) -> Result<Instance> {
     let id = format!("{source}-{n:05}");
     let Solution::Unique { answer, support } = story.solve() else {
         return Err(Error::new(format!("instance {id} has no single answer after it was admitted")));
@@ -157,7 +164,8 @@ fn official(plan: &Plan, ingested: &Ingested, order: &[(Task, SourceTask, u32)])
             continue;
         }
         let items = ingested.babi.get(&task).map(Vec::as_slice).unwrap_or_default();
-        let verdicts: Vec<Option<&'static str>> = items.par_iter().map(|(_, item)| judge(&item.story, item.label)).collect();
+        let verdicts: Vec<Option<&'static str>> =
+            items.par_iter().map(|(_, item)| judge(&item.story, item.label)).collect();
         let sound: Vec<usize> = (0..items.len()).filter(|&i| verdicts[i].is_none()).collect();
         let refused = selected.refused.entry(task).or_default();
         for reason in verdicts.iter().flatten() {
@@ -197,6 +205,7 @@ fn official(plan: &Plan, ingested: &Ingested, order: &[(Task, SourceTask, u32)])
         let stories = kept.iter().map(|&i| (items[i].1.story.clone(), format!("{}:{}", items[i].0, items[i].1.line)));
         admitted.insert(task, stories.collect());
     }
+    selected.refused.retain(|_, reasons| !reasons.is_empty());
     for &(task, source, n) in order {
         let (story, id) = admitted[&source][n as usize].clone();
         selected.instances.push(instance(plan, task, source, n, story, Some(id))?);
@@ -220,7 +229,13 @@ mod tests {
 
     #[test]
     fn every_prefix_keeps_the_shares() {
-        for sizes in [vec![200, 200, 200, 100, 100, 100, 100], vec![4, 4, 4, 2, 2, 2, 2], vec![1, 97, 3, 0, 50], vec![5], vec![7, 1]] {
+        for sizes in [
+            vec![200, 200, 200, 100, 100, 100, 100],
+            vec![4, 4, 4, 2, 2, 2, 2],
+            vec![1, 97, 3, 0, 50],
+            vec![5],
+            vec![7, 1],
+        ] {
             let order = chairs(&sizes);
             let total: i64 = sizes.iter().map(|n| i64::from(*n)).sum();
             assert_eq!(order.len() as i64, total);
@@ -228,7 +243,10 @@ mod tests {
                 for (group, size) in sizes.iter().enumerate() {
                     let taken = order[..prefix].iter().filter(|g| **g == group).count() as i64;
                     let share = i64::from(*size) * prefix as i64;
-                    assert!((taken * total - share).abs() < total, "{sizes:?}, first {prefix}: group {group} has {taken}");
+                    assert!(
+                        (taken * total - share).abs() < total,
+                        "{sizes:?}, first {prefix}: group {group} has {taken}"
+                    );
                 }
             }
         }

@@ -223,7 +223,9 @@ impl Journal {
         for entry in done.values() {
             text += &(serde_json::to_string(entry).expect("plain data") + "\n");
         }
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|e| Error::io("cannot write", &path, e))?;
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.sync_all())
+            .map_err(|e| Error::io("cannot write", &path, e))?;
         Ok(Journal { folder: folder.to_owned(), done: Mutex::new(done), file: Mutex::new(file) })
     }
 
@@ -257,8 +259,7 @@ pub fn write(inputs: &Inputs<'_>, files: &[FileRows], journal: &Journal) -> Resu
             finish(inputs, &file.file, &mut open, journal)?;
         }
     }
-    let tokens =
-        |&(f, g): &(usize, usize)| files[f].groups[g].iter().map(|row| u64::from(row.tokens)).sum::<u64>();
+    let tokens = |&(f, g): &(usize, usize)| files[f].groups[g].iter().map(|row| u64::from(row.tokens)).sum::<u64>();
     // The dearest files first, so that no thread is left alone with one at the end; a file's groups stay in order.
     let cost = |f: usize| (0..files[f].groups.len()).map(|g| tokens(&(f, g))).sum::<u64>();
     work.sort_by_cached_key(|&(f, g)| (std::cmp::Reverse(cost(f)), f, g));
@@ -315,7 +316,8 @@ fn factory() -> Result<ArrowRowGroupWriterFactory> {
 
 fn sink<W: Write + Send>(out: W) -> Result<SerializedFileWriter<W>> {
     let schema = ArrowSchemaConverter::new().convert(&SCHEMA).map_err(parquet_fault)?;
-    SerializedFileWriter::new(out, schema.root_schema_ptr(), Arc::new(table::writer_properties())).map_err(parquet_fault)
+    SerializedFileWriter::new(out, schema.root_schema_ptr(), Arc::new(table::writer_properties()))
+        .map_err(parquet_fault)
 }
 
 fn parquet_fault(e: parquet::errors::ParquetError) -> Error {
@@ -357,7 +359,8 @@ fn group<'a>(
             .certify(&row.prompt, &row.answers[0], counts_mentions.then_some(&mut mentions))
             .map_err(|e| e.at(format!("row {}", row.id)).help("this is a bug: no release was written"))?;
         row.certificate = certifier.name();
-        let mut this = Stats { tokens: row.n_tokens, tokens_min: row.n_tokens, tokens_max: row.n_tokens, ..Stats::default() };
+        let mut this =
+            Stats { tokens: row.n_tokens, tokens_min: row.n_tokens, tokens_max: row.n_tokens, ..Stats::default() };
         this.prompt_bytes = row.prompt.len() as u64;
         (this.lines, this.repeated) = (lines, repeated);
         if let Some(budget) = budget {
@@ -418,7 +421,10 @@ fn append(
 ) -> Result<()> {
     let mut open = open.lock().expect("no thread panics");
     open.pending.insert(number, made);
-    while let Some(group) = { let next = open.next; open.pending.remove(&next) } {
+    while let Some(group) = {
+        let next = open.next;
+        open.pending.remove(&next)
+    } {
         if open.writer.is_none() {
             open.writer = Some(create(journal, &file.file)?);
         }

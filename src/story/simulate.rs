@@ -75,7 +75,7 @@ pub fn simulate(
     let mut rng = seed.derive("simulate", &format!("{task}/{n}"));
     let gold = label(task, spread, n, seed, &mut rng);
     let wishes = wishes(task, n, spread, seed);
-    let fewer = fewer(task, &wishes, &mut rng);
+    let fewer = fewer(task, gold, &wishes, &mut rng);
     for _ in 0..LENGTHS {
         let length = rng.pick(tables::lengths(task)) as usize;
         for walked in 0..3 * WALKS {
@@ -128,16 +128,21 @@ fn wishes(task: SourceTask, n: usize, spread: AnswerSpread, seed: &Seed) -> Wish
         6 | 9 | 10 => Some([40, 50, 0, 0, 0, 40, 100]),
         _ => None,
     };
-    let percent = match task.number() {
-        1 => 12,
-        7 => 40,
+    // Most frequent candidate, last object and first fact have these places among the answerers.
+    let percent = |answerer: usize| match (task.number(), answerer) {
+        (1, _) => 12,
+        (5, 1) => 30,
+        (5, 2) => 0,
+        (5, 5) => 40,
+        (7, _) => 40,
+        (8, 5) => 30,
         _ => 100,
     };
     // The last answerer, the rarest candidate, depends on the distractors and is left alone.
     for (j, wish) in wishes[..ANSWERERS.len() - 1].iter_mut().enumerate() {
         let (numerator, denominator) = match says_yes {
             Some(percents) => (percents[j], 100),
-            None => (percent, 100 * answers),
+            None => (percent(j), 100 * answers),
         };
         *wish = Some(share(n, numerator, denominator, |block| {
             seed.derive("wishes", &format!("{task}/{}/{block}", ANSWERERS[j]))
@@ -159,10 +164,11 @@ const BLOCK: usize = 90;
 
 /// The wishes that stay where not all can be granted: under yes/no questions that the asked place is
 /// named, under all others one of them by lot, so that what a short story must give away goes to each answerer alike.
-fn fewer(task: SourceTask, wishes: &Wishes, rng: &mut Rng) -> Wishes {
+fn fewer(task: SourceTask, gold: Answer, wishes: &Wishes, rng: &mut Rng) -> Wishes {
     let keep = match task.number() {
         6 | 9 | 10 => ANSWERERS.len() - 2,
         1..=4 => rng.pick(&[0, 5]),
+        5 if matches!(gold, Answer::Object(_)) => 2,
         _ => rng.below(ANSWERERS.len() - 1),
     };
     let mut fewer = [None; ANSWERERS.len()];

@@ -252,12 +252,8 @@ pub fn solve(question: Question, facts: impl IntoIterator<Item = Fact>) -> Solut
             },
             Whereabouts::Unsaid => Solution::Faulty(Fault::Unknown),
         },
-        Question::HowMany { actor } => {
-            unique(Answer::Count(world.holds(actor).count_ones() as u8), handled)
-        }
-        Question::Carrying { actor } => {
-            unique(Answer::Objects(world.holds(actor)), handled)
-        }
+        Question::HowMany { actor } => unique(Answer::Count(world.holds(actor).count_ones() as u8), handled),
+        Question::Carrying { actor } => unique(Answer::Objects(world.holds(actor)), handled),
     }
 }
 

@@ -86,8 +86,7 @@ impl Truth<'_> {
                     let there = rng.chance(mix.drop_there, 100) && self.told[who];
                     return Some(Fact::Drop { verb: rng.below(4) as u8, there, actor, object: name });
                 }
-                let near: Vec<usize> =
-                    (0..self.at.len()).filter(|&b| b != who && self.at[b] == self.at[who]).collect();
+                let near: Vec<usize> = (0..self.at.len()).filter(|&b| b != who && self.at[b] == self.at[who]).collect();
                 if near.is_empty() {
                     return None;
                 }

@@ -1,0 +1,157 @@
+//! `verify`: a sound release passes, anything touched is found.
+
+use crate::support::*;
+use nihbuild::hash::Digest;
+use nihbuild::table::SCHEMA;
+use nihbuild::verify::{Depth, Report, verify};
+use parquet::arrow::ArrowWriter;
+use std::path::{Path, PathBuf};
+
+fn release(bench: &Bench) -> PathBuf {
+    bench.write("r.toml", &small("touched", QUICK));
+    bench.run(&["recipe", "r.toml", "--languages", "en,hi", "--limit", "10"]).success().release(bench)
+}
+
+fn check(release: &Path) -> Report {
+    verify(release, Depth::Full, 2).unwrap()
+}
+
+/// Writes SHA256SUMS anew, so that only what the checks look at inside is out of order.
+fn reseal(release: &Path) {
+    let sums: String = bytes_of(release)
+        .into_iter()
+        .filter(|(name, _)| name != "SHA256SUMS")
+        .map(|(name, bytes)| format!("{}  {name}\n", Digest::of(bytes)))
+        .collect();
+    std::fs::write(release.join("SHA256SUMS"), sums).unwrap();
+}
+
+/// Changes one text column of one row of a file.
+fn change(file: &Path, column: &str, row: usize, with: &dyn Fn(&str) -> String) {
+    use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, cast::AsArray};
+    let batch = batches(file).remove(0);
+    let columns: Vec<ArrayRef> = SCHEMA
+        .fields()
+        .iter()
+        .zip(batch.columns())
+        .map(|(field, array)| -> ArrayRef {
+            if field.name() != column {
+                return array.clone();
+            }
+            let values = array.as_string::<i32>();
+            let value = |n: usize| if n == row { with(values.value(n)) } else { values.value(n).to_owned() };
+            std::sync::Arc::new((0..values.len()).map(|n| Some(value(n))).collect::<StringArray>())
+        })
+        .collect();
+    let batch = RecordBatch::try_new(SCHEMA.clone(), columns).unwrap();
+    let mut writer = ArrowWriter::try_new(std::fs::File::create(file).unwrap(), SCHEMA.clone(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+fn found(report: &Report, file: &str, what: &str) {
+    assert!(
+        report.findings.iter().any(|f| f.file.contains(file) && f.what.contains(what)),
+        "expected {what:?} about {file:?} in {:#?}",
+        report.findings
+    );
+}
+
+#[test]
+fn a_sound_release_passes_and_every_touch_is_found() {
+    let bench = Bench::new();
+    let release = release(&bench);
+    let sound = check(&release);
+    assert_eq!((sound.n_findings, sound.rows, sound.proven, sound.counted_whole), (0, 40, 40, 40));
+    let en = "data/en_2k/test-00000-of-00001.parquet";
+    let hi = "data/hi_2k/test-00000-of-00001.parquet";
+    let original = bytes_of(&release);
+    let restore = || {
+        std::fs::remove_dir_all(&release).unwrap();
+        for (name, bytes) in &original {
+            let path = release.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+    };
+    // Bytes.
+    let mut bytes = std::fs::read(release.join(en)).unwrap();
+    bytes[2000] ^= 1;
+    std::fs::write(release.join(en), bytes).unwrap();
+    found(&check(&release), en, "SHA256SUMS says");
+    restore();
+    std::fs::write(release.join("extra.txt"), "x").unwrap();
+    found(&check(&release), "extra.txt", "not listed");
+    restore();
+    std::fs::remove_file(release.join("README.md")).unwrap();
+    found(&check(&release), "README.md", "cannot be read");
+    restore();
+    std::fs::write(release.join(en), "no parquet").unwrap();
+    reseal(&release);
+    found(&check(&release), en, "is not Parquet");
+    restore();
+    // Rows. Each change is resealed, so that SHA256SUMS holds and only the content is wrong.
+    type Touch = (&'static str, &'static str, Box<dyn Fn(&str) -> String>, &'static str);
+    let touches: Vec<Touch> = vec![
+        (en, "question", Box::new(|_| "Where is Fred?".to_owned()), "the question column is not the prompt's"),
+        (en, "id", Box::new(|id| id.replace("-2k-", "-4k-")), "the id is not made of"),
+        (en, "certificate", Box::new(|_| "trusted".to_owned()), "the certificate is"),
+        (en, "prompt", Box::new(|p| p.replacen("<context>\n", "<context>\nMary went home.\n", 1)), "prompt_sha256"),
+        (hi, "prompt_sha256", Box::new(|_| "0".repeat(64)), "prompt_sha256"),
+    ];
+    for (file, column, with, what) in touches {
+        change(&release.join(file), column, 3, &*with);
+        reseal(&release);
+        let report = check(&release);
+        found(&report, file, what);
+        // The prompt's own digest stands in for its text.
+        if column != "prompt" {
+            found(&report, file, "its rows digest is");
+        }
+        restore();
+    }
+    // A prompt changed together with its digest: what it says is checked.
+    let forge = |with: &dyn Fn(&str) -> String, what: &str| {
+        let path = release.join(en);
+        change(&path, "prompt", 3, with);
+        let (_, prompt) = prompts(&path).remove(3);
+        change(&path, "prompt_sha256", 3, &|_| Digest::of(&prompt).to_string());
+        reseal(&release);
+        found(&check(&release), en, what);
+        restore();
+    };
+    forge(&|p| p.replacen("<context>\n", "<context>\nMary went home.\n", 1), "no pattern of the language pack");
+    forge(&|p| p.replacen("<context>\n", "<context>\nMary went to the park.\n", 1), "out of order");
+    forge(&|p| p.replace("\n</context>", "\nAlice went to the park.\n</context>"), "another depth than recorded");
+    forge(&|p| p.replace("<context>", ""), "no context between its tags");
+    forge(&|p| p.to_owned() + " ", "tokens, recorded are");
+    // The manifest.
+    let manifest = release.join("manifest.json");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(&manifest, text.replacen("\"rows\": 40", "\"rows\": 41", 1)).unwrap();
+    reseal(&release);
+    found(&check(&release), "manifest.json", "rows were read");
+    restore();
+    assert_eq!(check(&release).n_findings, 0);
+}
+
+#[test]
+fn exit_codes_of_verify() {
+    let bench = Bench::new();
+    let release = release(&bench);
+    let path = release.to_str().unwrap();
+    let well = bench.run(&["verify", path, "--json"]).success();
+    let json: serde_json::Value = serde_json::from_str(&well.out).unwrap();
+    assert_eq!((json["n_findings"].as_u64(), json["proven"].as_u64()), (Some(0), Some(40)));
+    std::fs::write(release.join("extra.txt"), "x").unwrap();
+    bench.run(&["verify", path]).failure(1, &["extra.txt: is not listed in SHA256SUMS", "1 findings"]);
+    bench.run(&["verify", "nowhere"]).failure(2, &["cannot read nowhere/manifest.json", "folder of a release"]);
+}
+
+#[test]
+fn an_old_release_still_verifies() {
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/releases/first-1.0.0");
+    let report = check(&old);
+    assert_eq!(report.n_findings, 0, "{:#?}", report.findings);
+    assert!(report.rows > 0 && report.proven == report.rows);
+}

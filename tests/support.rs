@@ -1,0 +1,142 @@
+//! What the tests share: the real data if it is there, the program, and rows of a release.
+
+use arrow_array::RecordBatch;
+use nihbuild::table;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The folder of real data, or a word on stderr that the test is skipped.
+pub fn real_data(test: &str) -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    #[allow(clippy::disallowed_methods, reason = "tests may look where the data is")]
+    let data = std::env::var_os("NIHBUILD_DATA").map_or_else(beside, PathBuf::from);
+    if data.join("babi/en").is_dir() {
+        return Some(data);
+    }
+    eprintln!("skipped: no real data for {test}");
+    None
+}
+
+/// A folder of its own, and the program that builds in it.
+pub struct Bench {
+    pub dir: tempfile::TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Bench {
+        Bench { dir: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nihbuild"));
+        command.current_dir(self.dir.path()).args(args);
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Outcome {
+        Outcome::of(self.command(args).output().unwrap())
+    }
+}
+
+/// What a run of the program came to.
+pub struct Outcome {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Outcome {
+    pub fn of(output: Output) -> Outcome {
+        Outcome {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    #[track_caller]
+    pub fn success(self) -> Outcome {
+        assert_eq!(self.code, Some(0), "stdout: {}\nstderr: {}", self.out, self.err);
+        self
+    }
+
+    /// The command failed with this code, without a panic, and said all of this.
+    #[track_caller]
+    pub fn failure(self, code: i32, said: &[&str]) -> Outcome {
+        assert_eq!(self.code, Some(code), "stdout: {}\nstderr: {}", self.out, self.err);
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+        let all = format!("{}{}", self.out, self.err);
+        for word in said {
+            assert!(all.contains(word), "expected {word:?} in: {all}");
+        }
+        self
+    }
+
+    /// The release that the first line of the summary names.
+    #[track_caller]
+    pub fn release(&self, bench: &Bench) -> PathBuf {
+        bench.dir.path().join(self.out.lines().next().expect("a summary"))
+    }
+}
+
+/// A small recipe: two source tasks of each kind of answer, few passages.
+pub fn small(name: &str, more: &str) -> String {
+    format!(
+        "[release]\nname = \"{name}\"\nversion = \"1.0.0\"\nseed = 3\n\n[stories]\ntasks = {{ basic_factoid = 4, yes_no = 4, \
+         fact_chaining = 4, argument_relations = 2, counting = 2, lists_sets = 2, indefinite = 2 }}\n\n{more}"
+    )
+}
+
+/// Sections that keep a small recipe quick.
+pub const QUICK: &str = "[grid]\nlengths = [\"0k\", \"2k\"]\n\n[distractors]\npool = 300\n";
+
+/// All batches of a data file.
+pub fn batches(path: &Path) -> Vec<RecordBatch> {
+    let file = std::fs::File::open(path).unwrap();
+    ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap().map(Result::unwrap).collect()
+}
+
+/// The data files of a release, by path inside it.
+pub fn data_files(release: &Path) -> Vec<String> {
+    nihbuild::verify::read_manifest(release).unwrap().files.into_iter().map(|f| f.path).collect()
+}
+
+/// (id, prompt) of every row of a file.
+pub fn prompts(path: &Path) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for batch in batches(path) {
+        for row in 0..batch.num_rows() {
+            all.push((table::text(&batch, "id", row).to_owned(), table::text(&batch, "prompt", row).to_owned()));
+        }
+    }
+    all
+}
+
+/// Every file below a folder with its bytes, by path inside it.
+pub fn bytes_of(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    fn walk(root: &Path, folder: &Path, all: &mut Vec<(String, Vec<u8>)>) {
+        for path in nihbuild::store::sorted_dir(folder).unwrap() {
+            if path.is_dir() {
+                walk(root, &path, all);
+            } else {
+                let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+                all.push((name, std::fs::read(&path).unwrap()));
+            }
+        }
+    }
+    let mut all = Vec::new();
+    walk(folder, folder, &mut all);
+    all
+}
