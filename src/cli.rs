@@ -155,8 +155,10 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
         well = true;
     }
     if args.json {
+        let seconds: serde_json::Map<String, serde_json::Value> =
+            outcome.watch.laps().iter().map(|(stage, time)| ((*stage).to_owned(), time.as_secs_f64().into())).collect();
         print_json(&serde_json::json!({
-            "release": outcome.folder, "was_there": outcome.was_there, "accepted": outcome.accepted,
+            "release": outcome.folder, "was_there": outcome.was_there, "accepted": outcome.accepted, "seconds": seconds,
             "manifest": outcome.manifest,
         }))?;
     } else {

@@ -4,6 +4,11 @@ use clap::Parser;
 use nihbuild::cli::{Cli, run};
 use std::process::ExitCode;
 
+/// The system's allocator keeps what the writers' large buffers leave behind, so that memory grows with
+/// the length of a build; this one does not, and is faster besides.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(true) => ExitCode::SUCCESS,

@@ -101,7 +101,8 @@ pub struct NeedleSpan {
     pub supporting: bool,
 }
 
-/// One row of a release. What is not here is the same for a whole file or null in this family.
+/// One row of a release, but for its prompt, which is rendered into a buffer and never kept. What is not
+/// here is the same for a whole file or null in this family.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Row {
     /// `<instance>-<language>-<length>-<strategy>-<kind>`.
@@ -114,8 +115,6 @@ pub struct Row {
     pub category: &'static str,
     /// bAbI's task.
     pub source_task: String,
-    /// The whole prompt.
-    pub prompt: String,
     /// The question as printed.
     pub question: String,
     /// The gold.

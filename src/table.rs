@@ -146,16 +146,10 @@ fn ints(values: impl Iterator<Item = i64>) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-/// The batch of a file's rows. The prompts are taken out of the rows.
-pub fn batch(rows: &mut [Row], digests: &[Digest], file: &FileConstants) -> Result<RecordBatch> {
+/// The batch of a file's rows and their prompts.
+pub fn batch(rows: &[Row], prompts: StringArray, digests: &[Digest], file: &FileConstants) -> Result<RecordBatch> {
     let n = rows.len();
-    let mut prompts = StringBuilder::with_capacity(n, rows.iter().map(|r| r.prompt.len()).sum());
-    for row in rows.iter_mut() {
-        prompts.append_value(&row.prompt);
-        row.prompt = String::new();
-    }
-    let prompts: ArrayRef = Arc::new(prompts.finish());
-    let rows = &*rows;
+    let prompts: ArrayRef = Arc::new(prompts);
     let same = |value: &str| TextColumn::of(std::iter::repeat_n(value, n));
     let text = |of: fn(&Row) -> &str| TextColumn::of(rows.iter().map(of));
     let hex: Vec<String> = digests.iter().map(Digest::to_string).collect();

@@ -104,7 +104,7 @@ pub fn printed_order(plan: &Plan, instance: &Instance, chosen: &[u32]) -> Vec<u3
     order
 }
 
-/// Renders a row.
+/// Renders a row: its prompt into the buffer, the rest as a value.
 pub fn render(
     plan: &Plan,
     file: &FilePlan,
@@ -113,10 +113,12 @@ pub fn render(
     sizes: &Sizes,
     planned: RowPlan,
     ranking: &[u32],
+    prompt: &mut String,
 ) -> Row {
     let local = local_story(plan, instance, material.pack);
     let chosen = printed_order(plan, instance, &ranking[..planned.passages as usize]);
-    let mut prompt = String::with_capacity(planned.bytes as usize);
+    prompt.clear();
+    prompt.reserve(planned.bytes as usize);
     prompt.push_str(&local.head);
     debug_assert!(prompt.ends_with(CONTEXT));
     let mut tokens = u64::from(sizes.head);
@@ -156,7 +158,6 @@ pub fn render(
         task: instance.task.name(),
         category: instance.task.category(),
         source_task: instance.source_task().to_string(),
-        prompt,
         question: local.question,
         answers,
         answer_variants,

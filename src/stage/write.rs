@@ -16,6 +16,7 @@ use crate::report::Progress;
 use crate::store::{Lists, make_dir, sync_dir};
 use crate::story::{self, ANSWERERS, Answer, Mentions, SourceTask, credit, guesses};
 use crate::table::{self, FileConstants, GROUP_BYTES, SCHEMA};
+use arrow_array::builder::StringBuilder;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::file::writer::SerializedFileWriter;
@@ -348,20 +349,23 @@ fn group<'a>(
     let mut made = Vec::with_capacity(rows.len());
     let mut digests = Vec::with_capacity(rows.len());
     let mut stats = Stats::default();
+    // Exactly as large as it must be: a buffer of this size is given back to the system when dropped.
+    let mut prompts = StringBuilder::with_capacity(rows.len(), rows.iter().map(|row| row.bytes as usize).sum());
+    let mut prompt = String::new();
     for (n, &planned) in rows.iter().enumerate() {
         let index = planned.instance as usize;
         let instance = &inputs.instances[index];
         let ranking = side.ranked.get(plan, index, instance)?;
         let sizes = &inputs.sizes[&file.language][index];
-        let mut row = render(plan, file, &material, instance, sizes, planned, &ranking);
+        let mut row = render(plan, file, &material, instance, sizes, planned, &ranking, &mut prompt);
         let mut mentions = Mentions::default();
         let Seen { lines, repeated } = certifier
-            .certify(&row.prompt, &row.answers[0], counts_mentions.then_some(&mut mentions))
+            .certify(&prompt, &row.answers[0], counts_mentions.then_some(&mut mentions))
             .map_err(|e| e.at(format!("row {}", row.id)).help("this is a bug: no release was written"))?;
         row.certificate = certifier.name();
         let mut this =
             Stats { tokens: row.n_tokens, tokens_min: row.n_tokens, tokens_max: row.n_tokens, ..Stats::default() };
-        this.prompt_bytes = row.prompt.len() as u64;
+        this.prompt_bytes = prompt.len() as u64;
         (this.lines, this.repeated) = (lines, repeated);
         if let Some(budget) = budget {
             let length = u64::from(file.length.0) * u64::from(plan.recipe.budget.unit);
@@ -380,10 +384,12 @@ fn group<'a>(
         }
         stats.add(&this, n == 0);
         progress.add(row.n_tokens);
-        digests.push(Digest::of(&row.prompt));
+        digests.push(Digest::of(&prompt));
+        prompts.append_value(&prompt);
         made.push(row);
     }
-    let batch = table::batch(&mut made, &digests, &constants(plan, file))?;
+    drop(prompt);
+    let batch = table::batch(&made, prompts.finish(), &digests, &constants(plan, file))?;
     drop(made);
     let mut encoder = RowEncoder::default();
     let digests = (0..batch.num_rows()).map(|row| table::row_digest(&batch, row, &mut encoder)).collect();
