@@ -2,13 +2,14 @@
 
 use crate::error::{Error, Result};
 use crate::language::Language;
-use crate::manifest::{Accepted, Match};
+use crate::manifest::{Accepted, Manifest, Match};
 use crate::pipeline::{self, Keys, Outcome};
 use crate::plan::{Filter, Options, Plan};
 use crate::recipe::{Length, Recipe, SourceKind};
 use crate::show::show;
 use crate::stage::ingest::ingest;
 use crate::store::Store;
+use crate::story::SourceTask;
 use crate::verify::{Depth, verify};
 use clap::{Args, Parser, Subcommand};
 use std::io::{IsTerminal, Write};
@@ -230,12 +231,16 @@ fn summary(plan: &Plan, outcome: &Outcome) -> String {
             percent(repeated * 1_000_000 / lines)
         );
     }
+    if let Some(n) = manifest.distinct_sentences.values().max() {
+        let _ = writeln!(out, "\n  {n} distinct sentences in the pool of {} passages", plan.recipe.distractors.pool);
+    }
     let _ = writeln!(out, "\n  trivial answerers over the stories: score (chance)");
     for (task, rules) in &manifest.answerers {
         let scores: Vec<String> =
             rules.iter().map(|(rule, s)| format!("{rule} {}% ({}%)", s.score / 10_000, s.chance / 10_000)).collect();
         let _ = writeln!(out, "  {:<5} {}", task.to_string(), scores.join(", "));
     }
+    out += &context_answerers(plan, manifest);
     if !manifest.refused.is_empty() {
         let _ = writeln!(out, "\n  refused candidates");
         for (task, reasons) in &manifest.refused {
@@ -252,6 +257,19 @@ fn summary(plan: &Plan, outcome: &Outcome) -> String {
         eprintln!("{} (total {:.1} s)", laps.join(", "), outcome.watch.total().as_secs_f64());
     }
     out
+}
+
+/// Trivial answerers that count what the whole context names, at the longest length that was built.
+fn context_answerers(plan: &Plan, manifest: &Manifest) -> String {
+    let longest = plan.files.iter().zip(&manifest.files).filter(|(_, f)| !f.stats.rarest.is_empty());
+    let Some((file, data)) = longest.max_by_key(|(file, _)| file.length) else { return String::new() };
+    let share = |(credit, rows): (u64, u64)| credit / rows.max(1) / 10_000;
+    let line = |(task, rarest): (&SourceTask, &(u64, u64))| {
+        let commonest = data.stats.commonest.get(task).copied().unwrap_or_default();
+        format!("{task} {}%/{}%", share(*rarest), share(commonest))
+    };
+    let tasks: Vec<String> = data.stats.rarest.iter().map(line).collect();
+    format!("  over the whole context of {}: rarest/most frequent candidate {}\n", file.config, tasks.join(", "))
 }
 
 /// What a build of this kind needed on disk, in bytes a thousand tokens: measured on the default recipe.

@@ -4,6 +4,7 @@
 //! its slots. A [`Pack`] writes a message as a sentence and reads a sentence back to messages.
 //! To add a language: put a pack file beside this one and add one line to `LANGUAGES`.
 
+mod file;
 mod names;
 mod pack;
 mod pattern;

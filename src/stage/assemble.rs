@@ -81,10 +81,10 @@ pub fn fit(index: usize, sizes: &Sizes, ranking: &[u32], pool: &LocalPool, budge
     fail!("the ranking of instance {index} ends before the budget of {budget} tokens is filled")
 }
 
-/// What rendering needs of one language and kind.
+/// What rendering needs of one file.
 pub struct Material<'a> {
-    /// The language.
-    pub language: Language,
+    /// The file.
+    pub file: &'a FilePlan,
     /// Its pack.
     pub pack: &'a Pack,
     /// Its passages.
@@ -107,7 +107,6 @@ pub fn printed_order(plan: &Plan, instance: &Instance, chosen: &[u32]) -> Vec<u3
 /// Renders a row: its prompt into the buffer, the rest as a value.
 pub fn render(
     plan: &Plan,
-    file: &FilePlan,
     material: &Material<'_>,
     instance: &Instance,
     sizes: &Sizes,
@@ -115,6 +114,7 @@ pub fn render(
     ranking: &[u32],
     prompt: &mut String,
 ) -> Row {
+    let file = material.file;
     let local = local_story(plan, instance, material.pack);
     let chosen = printed_order(plan, instance, &ranking[..planned.passages as usize]);
     prompt.clear();

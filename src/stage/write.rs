@@ -257,7 +257,7 @@ pub fn write(inputs: &Inputs<'_>, files: &[FileRows], journal: &Journal) -> Resu
         if file.groups.is_empty() {
             // No story is long enough or short enough for this file: it still exists, without rows.
             let mut open = open[f].lock().expect("no thread panics");
-            finish(inputs, &file.file, &mut open, journal)?;
+            finish(&file.file, &mut open, journal)?;
         }
     }
     let tokens = |&(f, g): &(usize, usize)| files[f].groups[g].iter().map(|row| u64::from(row.tokens)).sum::<u64>();
@@ -279,7 +279,7 @@ pub fn write(inputs: &Inputs<'_>, files: &[FileRows], journal: &Journal) -> Resu
                     }
                     let (f, g) = work[n];
                     let result = group(inputs, &files[f].file, &files[f].groups[g], &mut certifiers, &progress)
-                        .and_then(|made| append(inputs, &files[f], &open[f], g, made, journal));
+                        .and_then(|made| append(&files[f], &open[f], g, made, journal));
                     if let Err(error) = result {
                         stop.store(true, Ordering::Relaxed);
                         let mut failed = failed.lock().expect("no thread panics");
@@ -340,7 +340,7 @@ fn group<'a>(
         .find(|s| (s.language, s.kind) == (file.language, file.kind))
         .expect("every file's language and kind are prepared");
     let pack = plan.pack(file.language);
-    let material = Material { language: file.language, pack, pool: side.pool };
+    let material = Material { file, pack, pool: side.pool };
     let certifier =
         certifiers.entry((file.language, file.kind)).or_insert_with(|| Certifier::new(pack, side.lines, file.kind));
     let reserve = plan.reserve(file.strategy);
@@ -357,7 +357,7 @@ fn group<'a>(
         let instance = &inputs.instances[index];
         let ranking = side.ranked.get(plan, index, instance)?;
         let sizes = &inputs.sizes[&file.language][index];
-        let mut row = render(plan, file, &material, instance, sizes, planned, &ranking, &mut prompt);
+        let mut row = render(plan, &material, instance, sizes, planned, &ranking, &mut prompt);
         let mut mentions = Mentions::default();
         let Seen { lines, repeated } = certifier
             .certify(&prompt, &row.answers[0], counts_mentions.then_some(&mut mentions))
@@ -417,14 +417,7 @@ fn commonest(instance: &Instance, mentions: &Mentions) -> Option<u32> {
 }
 
 /// Hands a group to its file; writes what is next in order, and closes the file after the last group.
-fn append(
-    inputs: &Inputs<'_>,
-    file: &FileRows,
-    open: &Mutex<Open>,
-    number: usize,
-    made: Group,
-    journal: &Journal,
-) -> Result<()> {
+fn append(file: &FileRows, open: &Mutex<Open>, number: usize, made: Group, journal: &Journal) -> Result<()> {
     let mut open = open.lock().expect("no thread panics");
     open.pending.insert(number, made);
     while let Some(group) = {
@@ -447,7 +440,7 @@ fn append(
         open.next += 1;
     }
     if open.next == file.groups.len() {
-        finish(inputs, &file.file, &mut open, journal)?;
+        finish(&file.file, &mut open, journal)?;
     }
     Ok(())
 }
@@ -467,7 +460,7 @@ fn create(journal: &Journal, file: &FilePlan) -> Result<Sink> {
     sink(HashingWriter::new(BufWriter::with_capacity(1 << 20, out)))
 }
 
-fn finish(_inputs: &Inputs<'_>, file: &FilePlan, open: &mut Open, journal: &Journal) -> Result<()> {
+fn finish(file: &FilePlan, open: &mut Open, journal: &Journal) -> Result<()> {
     let writer = match open.writer.take() {
         Some(writer) => writer,
         None => create(journal, file)?,

@@ -1,13 +1,15 @@
 //! The recipe as it is written: what a release is, with every key's default. Opens nothing.
 
+mod values;
+
+pub use values::{Length, Name, OneOrMany, SeedSource, Task, Version};
+
 use crate::error::{Error, Result};
 use crate::language::Language;
 use crate::story::AnswerSpread;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::Path;
-use std::str::FromStr;
 
 /// A recipe file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,29 +65,6 @@ impl Release {
     fn licence() -> String {
         "CC-BY-4.0".to_owned()
     }
-}
-
-/// Where the seed is: in the recipe, or held out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "expected a whole number, { env = \"VARIABLE\" } or { file = \"PATH\" }")]
-pub enum SeedSource {
-    /// Published with the recipe.
-    Number(u64),
-    /// Read from an environment variable; only its digest is written down.
-    Env {
-        /// The variable's name.
-        env: String,
-    },
-    /// Read from a file; only its digest is written down.
-    File {
-        /// The file's path.
-        file: String,
-    },
-    /// What a release writes down of a seed that was held out.
-    HeldOut {
-        /// SHA-256, see `seed::Seed::digest`.
-        digest: crate::hash::Digest,
-    },
 }
 
 /// `[source]`
@@ -154,75 +133,6 @@ impl Default for Stories {
     }
 }
 
-/// MLRBench's tasks (the paper's section 2.3), in its order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Task {
-    /// qa1, qa5.
-    BasicFactoid,
-    /// qa6, qa9.
-    YesNo,
-    /// qa2, qa3.
-    FactChaining,
-    /// qa4.
-    ArgumentRelations,
-    /// qa7.
-    Counting,
-    /// qa8.
-    ListsSets,
-    /// qa10.
-    Indefinite,
-}
-
-impl Task {
-    /// All tasks, in the paper's order.
-    pub const ALL: [Task; 7] = [
-        Task::BasicFactoid,
-        Task::YesNo,
-        Task::FactChaining,
-        Task::ArgumentRelations,
-        Task::Counting,
-        Task::ListsSets,
-        Task::Indefinite,
-    ];
-
-    /// As recipes and columns write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Task::BasicFactoid => "basic_factoid",
-            Task::YesNo => "yes_no",
-            Task::FactChaining => "fact_chaining",
-            Task::ArgumentRelations => "argument_relations",
-            Task::Counting => "counting",
-            Task::ListsSets => "lists_sets",
-            Task::Indefinite => "indefinite",
-        }
-    }
-
-    /// The paper's category.
-    pub fn category(self) -> &'static str {
-        match self {
-            Task::BasicFactoid | Task::YesNo => "retrieval",
-            Task::FactChaining | Task::ArgumentRelations => "multi_hop",
-            Task::Counting | Task::ListsSets => "aggregation",
-            Task::Indefinite => "uncertainty",
-        }
-    }
-
-    /// bAbI's tasks it is made of, by number.
-    pub fn sources(self) -> &'static [u8] {
-        match self {
-            Task::BasicFactoid => &[1, 5],
-            Task::YesNo => &[6, 9],
-            Task::FactChaining => &[2, 3],
-            Task::ArgumentRelations => &[4],
-            Task::Counting => &[7],
-            Task::ListsSets => &[8],
-            Task::Indefinite => &[10],
-        }
-    }
-}
-
 /// `[grid]`
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -237,39 +147,6 @@ impl Default for Grid {
     fn default() -> Self {
         let lengths = [0, 2, 4, 8, 16, 32, 64, 128].map(Length).to_vec();
         Grid { languages: Language::all().collect(), lengths }
-    }
-}
-
-/// A context length in units of `budget.unit` tokens; written `8k`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Length(pub u32);
-
-impl fmt::Display for Length {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}k", self.0)
-    }
-}
-
-impl FromStr for Length {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let number = text.strip_suffix('k').and_then(|n| n.parse().ok()).filter(|n| *n <= 10_000);
-        let canonical = number.map(Length).filter(|length| length.to_string() == text);
-        canonical
-            .ok_or_else(|| format!("`{text}` is not a length, expected a number of thousands such as 0k, 8k or 128k"))
-    }
-}
-
-impl Serialize for Length {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Length {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -497,90 +374,6 @@ pub enum Order {
     Shuffled,
 }
 
-/// One value or a list of them.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[serde(untagged)]
-pub enum OneOrMany<T> {
-    /// One.
-    One(T),
-    /// A list.
-    Many(Vec<T>),
-}
-
-// Written out, since an untagged enum would lose the list of known values from its errors.
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Visitor<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> serde::de::Visitor<'de> for Visitor<T> {
-            type Value = OneOrMany<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value or a list of values")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> std::result::Result<Self::Value, E> {
-                T::deserialize(serde::de::value::StrDeserializer::new(text)).map(OneOrMany::One)
-            }
-
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, seq: A) -> std::result::Result<Self::Value, A::Error> {
-                Vec::deserialize(serde::de::value::SeqAccessDeserializer::new(seq)).map(OneOrMany::Many)
-            }
-        }
-        deserializer.deserialize_any(Visitor(std::marker::PhantomData))
-    }
-}
-
-impl<T: Copy> OneOrMany<T> {
-    /// The values.
-    pub fn list(&self) -> Vec<T> {
-        match self {
-            OneOrMany::One(value) => vec![*value],
-            OneOrMany::Many(values) => values.clone(),
-        }
-    }
-}
-
-macro_rules! checked_text {
-    ($(#[$doc:meta])* $name:ident, $what:literal, $check:expr) => {
-        $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-        pub struct $name(pub String);
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                let check: fn(&str) -> bool = $check;
-                if check(&text) { Ok($name(text)) } else { Err(serde::de::Error::custom(format!("`{text}` is not {}", $what))) }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    };
-}
-
-checked_text! {
-    /// `release.name`
-    Name, "a name: lower-case letters, digits, `-` and `_`, beginning with a letter, at most 64, and not `store`",
-    // The store lies beside the releases.
-    |text| text.len() <= 64
-        && text != "store"
-        && text.starts_with(|c: char| c.is_ascii_lowercase())
-        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
-}
-
-checked_text! {
-    /// `release.version`
-    Version, "a version: three numbers, such as 1.0.0",
-    |text| {
-        let parts: Vec<&str> = text.split('.').collect();
-        parts.len() == 3 && parts.iter().all(|p| !p.is_empty() && p.len() <= 9 && p.bytes().all(|b| b.is_ascii_digit()))
-    }
-}
-
 impl Recipe {
     /// Reads a recipe's text. `name` stands in errors, which point at the line.
     pub fn parse(name: &str, text: &str) -> Result<Recipe> {
@@ -612,7 +405,7 @@ impl Recipe {
 
 /// The recipes built into the program, by name.
 pub const BUILT_IN: &[(&str, &str)] = &[
-    ("mlrbench", include_str!("../recipes/mlrbench.toml")),
-    ("mlrbench-babi", include_str!("../recipes/mlrbench-babi.toml")),
-    ("golden", include_str!("../recipes/golden.toml")),
+    ("mlrbench", include_str!("../../recipes/mlrbench.toml")),
+    ("mlrbench-babi", include_str!("../../recipes/mlrbench-babi.toml")),
+    ("golden", include_str!("../../recipes/golden.toml")),
 ];

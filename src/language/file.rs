@@ -1,0 +1,144 @@
+//! A pack file as it is written.
+
+use crate::error::Result;
+use crate::fail;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    pub code: String,
+    pub name: String,
+    pub english_name: String,
+    pub capitalize: bool,
+    pub genders: Vec<String>,
+    pub cast: Cast,
+    pub forms: FormTemplates,
+    pub places: BTreeMap<String, Entity>,
+    pub objects: BTreeMap<String, Entity>,
+    pub facts: BTreeMap<String, OneOrMany>,
+    pub questions: BTreeMap<String, OneOrMany>,
+    pub fillers: BTreeMap<String, OneOrMany>,
+    pub scenes: BTreeMap<String, OneOrMany>,
+    pub answers: AnswerWords,
+    pub instructions: Instructions,
+    pub prompt: PromptWords,
+    pub noise: Noise,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Cast {
+    pub story: Vec<Person>,
+    pub extra: Vec<Person>,
+}
+
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Person {
+    pub name: String,
+    pub gender: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FormTemplates {
+    #[serde(default)]
+    pub actor: BTreeMap<String, OneOrMany>,
+    #[serde(default)]
+    pub place: BTreeMap<String, OneOrMany>,
+    #[serde(default)]
+    pub object: BTreeMap<String, OneOrMany>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Entity {
+    pub base: String,
+    pub gender: Option<String>,
+    #[serde(default)]
+    pub also: Vec<String>,
+    #[serde(flatten)]
+    pub forms: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl OneOrMany {
+    /// The form of a word of gender number `g`.
+    pub fn of(&self, g: usize, name: &str, file: &File, base: &str) -> Result<String> {
+        match self {
+            OneOrMany::One(text) => Ok(text.replace("{base}", base)),
+            OneOrMany::Many(all) if all.len() == file.genders.len() => Ok(all[g].replace("{base}", base)),
+            _ => fail!("forms: `{name}` needs one template, or one for each of {}", file.genders.join(", ")),
+        }
+    }
+}
+
+/// Answers that are words of their own. In each list the first is the gold, the others are accepted.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AnswerWords {
+    pub yes: Vec<String>,
+    pub no: Vec<String>,
+    pub maybe: Vec<String>,
+    pub nothing: Vec<String>,
+    pub count: Vec<Vec<String>>,
+    pub list_separator: String,
+    pub list_and: String,
+    /// Other separators, and other ways to write "and", that are accepted and never printed.
+    #[serde(default)]
+    pub list_separator_also: Vec<String>,
+    #[serde(default)]
+    pub list_and_also: Vec<String>,
+}
+
+fn space() -> String {
+    " ".to_owned()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Instructions {
+    /// What stands between two sentences.
+    #[serde(default = "space")]
+    pub join: String,
+    pub opening: String,
+    pub order: String,
+    pub place: String,
+    pub giving: String,
+    pub yes_no: String,
+    pub chain: String,
+    pub relations: String,
+    pub count: String,
+    pub list: String,
+    pub maybe: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PromptWords {
+    pub question: String,
+    pub json: String,
+    #[allow(dead_code, reason = "a word every pack must have; its strategy reads it")]
+    pub chain_of_thought: String,
+    #[allow(dead_code, reason = "a word every pack must have; its strategy reads it")]
+    pub translate: String,
+    #[allow(dead_code, reason = "a word every pack must have; the passage family reads it")]
+    pub passages: String,
+    #[allow(dead_code, reason = "a word every pack must have; the passage family reads it")]
+    pub answer: String,
+    #[allow(dead_code, reason = "a word every pack must have; the few-shot strategy reads it")]
+    pub example: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Noise {
+    pub letters: String,
+}

@@ -1,0 +1,255 @@
+//! Checks of one row: all that can be seen from the row itself, and what it must share with others.
+
+use super::{Checker, Depth};
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::family::reasoning::{CONTEXT, answers, question_of};
+use crate::hash::Digest;
+use crate::language::Pack;
+use crate::recipe::{Allowance, Kind, Length, Ranking};
+use crate::seed::Seed;
+use crate::stage::certify::split;
+use crate::stage::distractors::{banned, holds};
+use crate::story::{Fact, Question, Solution, SourceTask, solve};
+use crate::table::{int, numbers, read_spans, text, texts};
+use arrow_array::RecordBatch;
+use rustc_hash::FxHashMap;
+
+/// What reading one file keeps between its rows.
+#[derive(Default)]
+pub(super) struct Reading {
+    /// What a line says and how many tokens it has (with its line feed); no fact for clean noise.
+    known: FxHashMap<String, (Option<Fact>, u32)>,
+    facts: Vec<Fact>,
+    banned: Option<Vec<String>>,
+    pub(super) lines: u64,
+    pub(super) proven: u64,
+    pub(super) whole: u64,
+}
+
+/// A line map beyond this size is begun anew, so that memory stays bounded.
+const KNOWN: usize = 400_000;
+
+impl Checker<'_> {
+    pub(super) fn row(&self, batch: &RecordBatch, row: usize, path: &str, reading: &mut Reading) -> Result<()> {
+        let get = |name: &str| text(batch, name, row);
+        let (id, prompt, instance) = (get("id"), get("prompt"), get("instance_id"));
+        let parts = [instance, get("language"), get("length"), get("strategy"), get("distractor_kind")];
+        if id != parts.join("-") {
+            fail!("the id is not made of instance, language, length, strategy and kind");
+        }
+        if !path.contains(&format!("/{}_{}", get("language"), get("length"))) {
+            fail!("the row belongs into another file");
+        }
+        if Digest::of(prompt).to_string() != get("prompt_sha256") {
+            fail!("prompt_sha256 is not the prompt's");
+        }
+        let pack = self
+            .packs
+            .get(get("language"))
+            .ok_or_else(|| Error::new("the release has no pack of the row's language"))?;
+        let noise = get("distractor_kind") == Kind::Noise.name();
+        let (context, tail) = split(prompt)?;
+        let question =
+            question_of(tail, pack).ok_or_else(|| Error::new("the question after the context cannot be read"))?;
+        if pack.sentence(question.message()) != get("question") {
+            fail!("the question column is not the prompt's question");
+        }
+        // Lines: meaning, and tokens by seams.
+        let head = prompt.len() - tail.len() - context.len();
+        debug_assert!(prompt[..head].ends_with(CONTEXT));
+        if reading.known.len() > KNOWN {
+            reading.known.clear();
+        }
+        let mut tokens = self.tokenizer.count(&prompt[..head]) as u64;
+        let head_tokens = tokens;
+        let spans = read_spans(batch, row);
+        let mut next = 0;
+        let mut at = head;
+        reading.facts.clear();
+        let mut needles: Vec<Fact> = Vec::with_capacity(spans.len());
+        for line in context.split_inclusive('\n') {
+            reading.lines += 1;
+            let sentence = line.strip_suffix('\n').ok_or_else(|| Error::new("the context's last line has no end"))?;
+            if sentence.chars().next().is_none_or(|c| !self.tokenizer.seam_adds(c)) {
+                fail!("a line of the context is empty or begins with whitespace or a slash");
+            }
+            let (fact, count) = match reading.known.get(sentence) {
+                Some(known) => *known,
+                None => {
+                    let fact = self.read_line(sentence, pack, noise, &mut reading.banned)?;
+                    let known = (fact, self.tokenizer.count(line) as u32);
+                    reading.known.insert(sentence.to_owned(), known);
+                    known
+                }
+            };
+            if let Some(span) = spans.get(next)
+                && span.start == at as u64
+            {
+                if span.end != (at + sentence.len()) as u64 {
+                    fail!("needle {next} is not a whole line");
+                }
+                if (span.token_start, span.token_end) != (tokens, tokens + u64::from(count)) {
+                    fail!(
+                        "needle {next} is at tokens {}..{}, recorded are {}..{}",
+                        tokens,
+                        tokens + u64::from(count),
+                        span.token_start,
+                        span.token_end
+                    );
+                }
+                needles.push(fact.ok_or_else(|| Error::new(format!("needle {next} is no fact")))?);
+                next += 1;
+            }
+            reading.facts.extend(fact);
+            at += line.len();
+            tokens += u64::from(count);
+        }
+        let context_tokens = (tokens - head_tokens).max(1);
+        tokens += self.tokenizer.count(tail) as u64;
+        if next != spans.len() {
+            fail!("needle {next} begins inside a line or stands out of order");
+        }
+        for (n, span) in spans.iter().enumerate() {
+            if span.depth != (span.token_start - head_tokens) * 1_000_000 / context_tokens {
+                fail!("needle {n} has another depth than recorded");
+            }
+        }
+        let n_tokens = int(batch, "n_tokens", row) as u64;
+        if tokens != n_tokens {
+            fail!("the prompt has {tokens} tokens, recorded are {n_tokens}");
+        }
+        let lot = || Seed::new("verify").derive("whole", id).below(100) == 0;
+        if self.depth == Depth::Full || lot() {
+            reading.whole += 1;
+            let whole = self.tokenizer.count(prompt) as u64;
+            if whole != n_tokens {
+                fail!("counted whole, the prompt has {whole} tokens, recorded are {n_tokens}");
+            }
+        }
+        self.budget(get("length"), get("strategy"), n_tokens)?;
+        let support = numbers(batch, "supporting", row);
+        let flagged: Vec<i64> = (0..spans.len() as i64).filter(|n| spans[*n as usize].supporting).collect();
+        if support != flagged {
+            fail!("the supporting facts are {support:?}, the needles say {flagged:?}");
+        }
+        self.answer(batch, row, question, pack, reading)?;
+        if !noise && get("certificate") != "solved" || noise && get("certificate") != "contained" {
+            fail!("the certificate is {:?}", get("certificate"));
+        }
+        reading.proven += 1;
+        self.meaning(id, instance, question, &needles, get("source_task"))?;
+        self.set(batch, row, context, needles.len())
+    }
+
+    fn read_line(
+        &self,
+        line: &str,
+        pack: &Pack,
+        noise: bool,
+        banned_names: &mut Option<Vec<String>>,
+    ) -> Result<Option<Fact>> {
+        match pack.read(line) {
+            Ok(message) => {
+                Fact::of(message).map(Some).ok_or_else(|| Error::new(format!("a question in the context: {line:?}")))
+            }
+            Err(_) if noise => {
+                let names = banned_names.get_or_insert_with(|| banned(pack));
+                if holds(line, names) {
+                    fail!("noise names an actor or a candidate answer: {line:?}");
+                }
+                Ok(None)
+            }
+            Err(e) => Err(Error::new(format!("{e}: {line:?}"))),
+        }
+    }
+
+    fn budget(&self, length: &str, strategy: &str, n_tokens: u64) -> Result<()> {
+        let length: Length = length.parse().map_err(Error::new)?;
+        let budget = &self.recipe.budget;
+        let answer = match &budget.answer {
+            Allowance::Same(n) => *n,
+            Allowance::Each(each) => each.iter().find(|(s, _)| s.name() == strategy).map_or(0, |(_, n)| *n),
+        };
+        let all = n_tokens + u64::from(answer) + u64::from(budget.template);
+        let most = u64::from(length.0) * u64::from(budget.unit);
+        if length.0 > 0 && all > most {
+            fail!("prompt, answer and template need {all} tokens, {length} has {most}");
+        }
+        Ok(())
+    }
+
+    fn answer(
+        &self,
+        batch: &RecordBatch,
+        row: usize,
+        question: Question,
+        pack: &Pack,
+        reading: &Reading,
+    ) -> Result<()> {
+        let answer = match solve(question, reading.facts.iter().copied()) {
+            Solution::Unique { answer, .. } => answer,
+            Solution::Faulty(fault) => fail!("the context has no single answer: {}", fault.name()),
+        };
+        let (gold, variants) = answers(answer, pack);
+        if texts(batch, "answers", row) != gold {
+            fail!("the context's answer is {gold:?}, the gold {:?}", texts(batch, "answers", row));
+        }
+        if texts(batch, "answer_variants", row) != variants {
+            fail!("answer_variants are not those of the pack");
+        }
+        Ok(())
+    }
+
+    /// The same facts, question and supporting facts in every language and length.
+    fn meaning(&self, id: &str, instance: &str, question: Question, needles: &[Fact], task: &str) -> Result<()> {
+        let known = task.parse::<SourceTask>().is_ok_and(|task| instance.starts_with(&format!("{task}-")));
+        if !known {
+            fail!("source_task is {task:?}");
+        }
+        let digest = Digest::of(postcard::to_stdvec(&(question, needles)).expect("plain data"));
+        let mut shared = self.shared.lock().expect("no thread panics");
+        let (first, row) = shared.meanings.entry(instance.to_owned()).or_insert_with(|| (digest, id.to_owned()));
+        if *first != digest {
+            fail!("tells another story than {row}");
+        }
+        Ok(())
+    }
+
+    fn set(&self, batch: &RecordBatch, row: usize, context: &str, needles: usize) -> Result<()> {
+        let get = |name: &str| text(batch, name, row);
+        let ids = texts(batch, "distractor_ids", row);
+        let n = int(batch, "n_distractors", row);
+        if n != ids.len() as i64 {
+            fail!("n_distractors is {n}, there are {} distractor_ids", ids.len());
+        }
+        // A passage has three to seven sentences.
+        let lines = context.bytes().filter(|b| *b == b'\n').count() - needles;
+        if lines < 3 * ids.len() || lines > 7 * ids.len() {
+            fail!("{} distractors cannot have {lines} lines", ids.len());
+        }
+        let mut unique: Vec<&String> = ids.iter().collect();
+        unique.sort();
+        unique.dedup();
+        if unique.len() != ids.len() {
+            fail!("a distractor stands there twice");
+        }
+        if self.recipe.retrieval.ranking != Ranking::Pivot || ids.is_empty() {
+            return Ok(());
+        }
+        let size = ids.len() as u32;
+        let number = |id: &String| id.get(1..).and_then(|n| n.parse::<u32>().ok());
+        let Some(numbers) = ids.iter().map(number).collect::<Option<Vec<u32>>>() else {
+            fail!("a distractor id is not a letter and a number");
+        };
+        let key = (get("instance_id").to_owned(), get("distractor_kind").to_owned());
+        let mut shared = self.shared.lock().expect("no thread panics");
+        let (levels, sizes) = shared.sets.entry(key).or_default();
+        for number in numbers {
+            let level = levels.entry(number).or_insert(size);
+            *level = size.min(*level);
+        }
+        sizes.push((size, get("id").to_owned()));
+        Ok(())
+    }
+}
