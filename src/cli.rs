@@ -96,7 +96,7 @@ struct VerifyArgs {
 struct ShowArgs {
     /// Folder of the release
     release: PathBuf,
-    /// Id of the row, such as qa3-00042-zh-8k-zero_shot-synthetic
+    /// Id of the row, such as qa3-00000-zh-8k-zero_shot-synthetic; the beginning of one lists the rows that begin so
     id: String,
     /// Print the row as JSON
     #[arg(long)]
@@ -151,6 +151,10 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
     let outcome = pool.install(|| pipeline::build(&plan))?;
     let mut well = !matches!(outcome.accepted, Match::Differs(_));
     if let Some(path) = &args.accept {
+        if plan.is_narrowed() {
+            return Err(Error::new("--accept: a part of a release cannot be its accepted digests")
+                .help("build it whole, without --limit, --languages and --lengths"));
+        }
         let json = serde_json::to_string_pretty(&Accepted::of(&outcome.manifest)).expect("plain data") + "\n";
         std::fs::write(path, json).map_err(|e| Error::io("cannot write", path, e))?;
         well = true;
@@ -203,7 +207,9 @@ fn summary(plan: &Plan, outcome: &Outcome) -> String {
             files.len(),
             files.first().map_or("in number", String::as_str)
         ),
-        Match::NotComparable => writeln!(out, "  narrowed by --limit: not comparable with the accepted digests"),
+        Match::NotComparable => {
+            writeln!(out, "  another seed, or narrowed by --limit: not comparable with the accepted digests")
+        }
         Match::Unknown => writeln!(out, "  no accepted digests are known for {}-{}", manifest.name, manifest.version),
     };
     let _ = writeln!(out, "\n  length      rows   tokens, mean   fill, mean   fill, least   repeated sentences");
@@ -234,7 +240,7 @@ fn summary(plan: &Plan, outcome: &Outcome) -> String {
     if let Some(n) = manifest.distinct_sentences.values().max() {
         let _ = writeln!(out, "\n  {n} distinct sentences in the pool of {} passages", plan.recipe.distractors.pool);
     }
-    let _ = writeln!(out, "\n  trivial answerers over the stories: score (chance)");
+    let _ = writeln!(out, "\n  trivial answerers over the stories: score (chance); of few stories it says little");
     for (task, rules) in &manifest.answerers {
         let scores: Vec<String> =
             rules.iter().map(|(rule, s)| format!("{rule} {}% ({}%)", s.score / 10_000, s.chance / 10_000)).collect();
@@ -308,6 +314,7 @@ fn dry_run(plan: &Plan, json: bool) -> Result<()> {
         "# prompts       {rows}\n# tokens        at most {tokens}\n# disk          about {} MB\n",
         disk / 1_000_000 + 1
     );
+    out += &format!("# to write      {} data files\n", plan.files.len());
     out += &match missing.len() {
         0 => "# stages to run none, all outputs are in the store\n".to_owned(),
         _ => format!("# stages to run {}\n", missing.join(", ")),
@@ -335,8 +342,8 @@ fn verify_release(args: VerifyArgs) -> Result<bool> {
     }
     let verdict = if well { "verified".to_owned() } else { format!("{} findings", report.n_findings) };
     out += &format!(
-        "{}: {verdict}; {} files, {} rows, {} proven answerable, {} lines read, {} prompts counted whole\n",
-        report.release, report.files, report.rows, report.proven, report.lines, report.counted_whole
+        "{}: {verdict}; {} files, {} rows, {} proven answerable, {} made again from the seed, {} lines read, {} prompts counted whole\n",
+        report.release, report.files, report.rows, report.proven, report.rederived, report.lines, report.counted_whole
     );
     if let Some(digest) = report.rows_digest {
         out += &format!("rows digest {digest}\n");

@@ -38,6 +38,9 @@ pub struct Manifest {
     pub plan: Digest,
     /// Digest of the seed, so that a held-out twin can be told from its sibling.
     pub seed_digest: Digest,
+    /// Built with `--seed`, in place of the recipe's own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub other_seed: bool,
     /// What flags narrowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filter>,
@@ -76,6 +79,16 @@ pub struct Score {
     pub chance: u64,
     /// Rows it has an answer for.
     pub rows: u64,
+}
+
+impl Manifest {
+    /// Name and version, and which part it is where flags narrowed the build.
+    pub fn title(&self) -> String {
+        match &self.filter {
+            Some(filter) => format!("{} {} (part: {})", self.name, self.version, filter.flags()),
+            None => format!("{} {}", self.name, self.version),
+        }
+    }
 }
 
 /// The canary of a release: the same for the same name and version.
@@ -164,7 +177,7 @@ pub enum Match {
     Same,
     /// These files have other rows.
     Differs(Vec<String>),
-    /// Fewer instances than the accepted release: its digests say nothing about these files.
+    /// Fewer instances than the accepted release, or another seed: its digests say nothing about these files.
     NotComparable,
     /// No accepted digests under this name and version.
     Unknown,
@@ -176,7 +189,7 @@ pub fn compare(manifest: &Manifest) -> Result<Match> {
     let Some((_, text)) = ACCEPTED.iter().find(|(known, _)| *known == name) else { return Ok(Match::Unknown) };
     let accepted: Accepted =
         serde_json::from_str(text).map_err(|e| Error::new(e.to_string()).at(format!("checksums/{name}.json")))?;
-    if manifest.filter.as_ref().is_some_and(|filter| filter.limit.is_some()) {
+    if manifest.other_seed || manifest.filter.as_ref().is_some_and(|filter| filter.limit.is_some()) {
         return Ok(Match::NotComparable);
     }
     let differs = |file: &&DataFile| accepted.files.get(&file.path) != Some(&file.rows_digest);
@@ -204,15 +217,17 @@ pub fn card(plan: &Plan, manifest: &Manifest) -> String {
     }
     text += "---\n\n";
     text += &format!(
-        "# {} {}\n\n{} prompts, {} tokens ({}). Every prompt was read back from its final text, in its own\nlanguage, and solved to its one gold answer.\n\n",
-        manifest.name,
-        manifest.version,
+        "# {}\n\n{} prompts, {} tokens ({}). Every prompt was read back from its final text, in its own\nlanguage, and solved to its one gold answer.\n\n",
+        manifest.title(),
         manifest.rows,
         manifest.tokens,
         plan.tokenizer.name()
     );
     text += &format!("Rows digest: `{}`\n\nCanary: `{}`\n\n", manifest.rows_digest, manifest.canary);
-    text += "Verify with `nihbuild verify FOLDER`; rebuild with `nihbuild recipe recipe.toml`.\n\n";
+    let flags = manifest.filter.as_ref().map(|filter| " ".to_owned() + &filter.flags()).unwrap_or_default();
+    text += &format!("Verify with `nihbuild verify FOLDER`; rebuild with `nihbuild recipe recipe.toml{flags}`.\n\n");
+    text += "A model is asked for JSON. Take the value of its `answer` (join a list with commas), cut spaces and a final\n\
+             full stop, fold case, and compare it whole with `answers` and `answer_variants`.\n\n";
     text += "| config | rows | tokens, mean | fill, mean |\n|---|---|---|---|\n";
     for (file, data) in plan.files.iter().zip(&manifest.files) {
         let rows = data.rows.max(1);

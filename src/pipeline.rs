@@ -7,7 +7,7 @@ use crate::hash::{Digest, release_digest};
 use crate::language::Language;
 use crate::manifest::{self, FORMAT, Manifest, Match};
 use crate::plan::{FilePlan, Plan};
-use crate::recipe::{Engine, Kind, Ranking};
+use crate::recipe::{Engine, Kind, Ranking, Recipe};
 use crate::record::{LocalPool, Passage};
 use crate::report::{Progress, Stopwatch};
 use crate::stage::assemble::{RowPlan, Sizes, fit, local_story};
@@ -16,7 +16,7 @@ use crate::stage::localize::{self, Lines};
 use crate::stage::select::{self, Selected, select};
 use crate::stage::write::{DataFile, FileRows, Inputs, Journal, Ranked, Side, holds, write};
 use crate::stage::{distractors, embed, retrieve};
-use crate::store::{Key, Lock, Store, make_dir, sync_dir, write_aside};
+use crate::store::{Key, Lock, Store, sync_dir, write_aside};
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -117,6 +117,16 @@ fn there_already(identity: &Digest, folder: &Path) -> Result<Manifest> {
     Ok(manifest)
 }
 
+/// The key of the synthetic pool: it depends on the recipe and its seed alone.
+pub fn pool_key(recipe: &Recipe, seed: Digest) -> Key {
+    Key {
+        stage: "distractors",
+        version: distractors::VERSION,
+        params: json!({ "variant": recipe.distractors.variant, "pool": recipe.distractors.pool }),
+        inputs: vec![seed],
+    }
+}
+
 /// Keys of the store entries of a plan.
 pub struct Keys {
     select: Key,
@@ -146,12 +156,7 @@ impl Keys {
             }),
             inputs,
         };
-        let pool = Key {
-            stage: "distractors",
-            version: distractors::VERSION,
-            params: json!({ "variant": recipe.distractors.variant, "pool": recipe.distractors.pool }),
-            inputs: vec![seed],
-        };
+        let pool = pool_key(recipe, seed);
         let mut local = BTreeMap::new();
         let mut vectors = BTreeMap::new();
         let embedder = embedder(recipe.retrieval.embedder);
@@ -421,6 +426,7 @@ fn describe(
         canary: manifest::canary(&release.name.0, &release.version.0),
         plan: keys.identity(plan),
         seed_digest: plan.seed.digest(),
+        other_seed: plan.options.seed.is_some(),
         filter,
         rows_digest: release_digest(files.iter().map(|f| (f.path.as_str(), f.rows_digest))),
         rows: files.iter().map(|f| f.rows).sum(),
@@ -461,7 +467,6 @@ fn publish(plan: &Plan, manifest: &Manifest, partial: &Path, folder: &Path) -> R
     for (name, text) in &texts {
         write_aside(&partial.join(name), |out| out.write_all(text.as_bytes()))?;
     }
-    make_dir(&partial.join("pins"))?;
     let journal = partial.join("journal.jsonl");
     std::fs::remove_file(&journal).map_err(|e| Error::io("cannot remove", &journal, e))?;
     sync_dir(partial)?;

@@ -25,6 +25,19 @@ pub struct Filter {
     pub lengths: Option<Vec<Length>>,
 }
 
+impl Filter {
+    /// The flags that narrow a build this way.
+    pub fn flags(&self) -> String {
+        fn joined<T: std::fmt::Display>(items: &[T]) -> String {
+            items.iter().map(T::to_string).collect::<Vec<_>>().join(",")
+        }
+        let limit = self.limit.map(|n| format!("--limit {n}"));
+        let languages = self.languages.as_ref().map(|l| format!("--languages {}", joined(l)));
+        let lengths = self.lengths.as_ref().map(|l| format!("--lengths {}", joined(l)));
+        [limit, languages, lengths].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// What a command line asks for, beside the recipe.
 #[derive(Clone, Debug, Default)]
 pub struct Options {

@@ -1,6 +1,6 @@
 //! Progress for people: rate and time left on stderr, silent when that is no terminal.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 use std::time::{Duration, Instant};
 
 /// A bar of one stage.
@@ -12,9 +12,12 @@ impl Progress {
     /// Starts a bar of `total` units.
     pub fn new(stage: &str, total: u64, unit: &str) -> Progress {
         let bar = ProgressBar::new(total);
-        let line = format!("{{prefix:>10}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit} {{per_sec}} ETA {{eta}}");
+        let line = format!("{{prefix:>10}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit} {{rate}} ETA {{eta}}");
         if let Ok(style) = ProgressStyle::with_template(&line) {
-            bar.set_style(style);
+            let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                let _ = write!(out, "{}/s", HumanCount(state.per_sec() as u64));
+            };
+            bar.set_style(style.with_key("rate", rate));
         }
         bar.set_prefix(stage.to_owned());
         Progress { bar }

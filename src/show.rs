@@ -18,18 +18,12 @@ pub struct Shown {
     pub json: serde_json::Value,
 }
 
-/// Finds a row by its id and prints it. `color` marks needles with terminal colours, else with brackets.
+/// Finds a row by its id and prints it; the beginning of an id lists the rows that begin so. `color` marks needles with terminal colours, else with brackets.
 pub fn show(folder: &Path, id: &str, color: bool) -> Result<Shown> {
     let manifest = read_manifest(folder)?;
     let mut near = None;
+    let mut similar: Vec<String> = Vec::new();
     for file in &manifest.files {
-        // Ids end in what names the file; this saves reading the others.
-        let config = file.path.split('/').nth(1).unwrap_or_default();
-        let mut parts = config.split('_');
-        let (language, length) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        if !id.contains(&format!("-{language}-{length}-")) {
-            continue;
-        }
         let path = folder.join(&file.path);
         let fault = |e: &dyn std::fmt::Display| Error::io("cannot read", &path, e);
         // The ids first: prompts are large.
@@ -41,9 +35,12 @@ pub fn show(folder: &Path, id: &str, color: bool) -> Result<Shown> {
         for batch in builder.with_projection(only_ids).build().map_err(|e| fault(&e))? {
             let batch = batch.map_err(|e| fault(&e))?;
             for row in 0..batch.num_rows() {
-                near.get_or_insert_with(|| text(&batch, "id", row).to_owned());
-                if text(&batch, "id", row) == id {
+                let this = text(&batch, "id", row);
+                near.get_or_insert_with(|| this.to_owned());
+                if this == id {
                     found = Some(at + row);
+                } else if !id.is_empty() && this.starts_with(id) {
+                    similar.push(this.to_owned());
                 }
             }
             at += batch.num_rows();
@@ -55,6 +52,10 @@ pub fn show(folder: &Path, id: &str, color: bool) -> Result<Shown> {
         let batch = batches.next().ok_or_else(|| fault(&"the row is gone"))?.map_err(|e| fault(&e))?;
         return Ok(Shown { text: mark(&batch, color), json: json(&batch) });
     }
+    if !similar.is_empty() {
+        let text = similar.join("\n") + "\n";
+        return Ok(Shown { text, json: similar.into() });
+    }
     let ids = "an id is <instance>-<language>-<length>-<strategy>-<kind>";
     Err(Error::new(format!("no row {id:?} in {}", folder.display())).help(match near {
         Some(near) => format!("{ids}, such as {near}"),
@@ -64,6 +65,9 @@ pub fn show(folder: &Path, id: &str, color: bool) -> Result<Shown> {
         }
     }))
 }
+
+/// So many accepted answers are printed.
+const ACCEPTED: usize = 12;
 
 fn mark(batch: &RecordBatch, color: bool) -> String {
     let prompt = text(batch, "prompt", 0);
@@ -84,12 +88,20 @@ fn mark(batch: &RecordBatch, color: bool) -> String {
     out.push_str(&prompt[at..]);
     out.push_str("\n\n");
     let _ = writeln!(out, "answer       {}", texts(batch, "answers", 0).join(" | "));
-    let _ = writeln!(out, "accepted     {}", texts(batch, "answer_variants", 0).join(" | "));
+    let variants = texts(batch, "answer_variants", 0);
+    let more = variants.len().saturating_sub(ACCEPTED);
+    let _ = writeln!(out, "accepted     {}", variants[..variants.len() - more].join(" | "));
+    if more > 0 {
+        let _ = writeln!(out, "             and {more} more (--json lists all)");
+    }
     let _ = writeln!(out, "task         {} ({})", text(batch, "task", 0), text(batch, "source_task", 0));
     let _ = writeln!(out, "tokens       {} ({})", int(batch, "n_tokens", 0), text(batch, "tokenizer", 0));
     let _ = writeln!(out, "distractors  {}", int(batch, "n_distractors", 0));
     let _ = writeln!(out, "certificate  {}", text(batch, "certificate", 0));
     let depths: Vec<String> = read_spans(batch, 0).iter().map(|s| format!("{}%", s.depth / 10_000)).collect();
+    if !color {
+        let _ = writeln!(out, "marks        [[a fact that the answer rests on]] [another fact of the story]");
+    }
     let _ = writeln!(out, "depths       {}", depths.join(" "));
     out
 }

@@ -266,6 +266,23 @@ pub fn read_spans(batch: &RecordBatch, row: usize) -> Vec<NeedleSpan> {
         .collect()
 }
 
+/// The gold of a row in every language.
+pub fn read_by_language(batch: &RecordBatch, row: usize) -> Vec<(String, Vec<String>)> {
+    let list = column(batch, "answers_by_language").as_list::<i32>().value(row);
+    let entries = list.as_struct();
+    let (languages, answers) = (entries.column(0).as_string::<i32>(), entries.column(1).as_list::<i32>());
+    let texts = |n: usize| answers.value(n).as_string::<i32>().iter().flatten().map(str::to_owned).collect();
+    (0..entries.len()).map(|n| (languages.value(n).to_owned(), texts(n))).collect()
+}
+
+/// The token ledger of a row: tokenizer and tokens.
+pub fn read_ledger(batch: &RecordBatch, row: usize) -> Vec<(String, i64)> {
+    let list = column(batch, "tokens").as_list::<i32>().value(row);
+    let entries = list.as_struct();
+    let (names, counts) = (entries.column(0).as_string::<i32>(), entries.column(2).as_primitive::<Int64Type>());
+    (0..entries.len()).map(|n| (names.value(n).to_owned(), counts.value(n))).collect()
+}
+
 /// A column of a batch that has the schema.
 pub fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a ArrayRef {
     batch.column_by_name(name).expect("the schema was checked")

@@ -49,6 +49,27 @@ fn change(file: &Path, column: &str, row: usize, with: &dyn Fn(&str) -> String) 
     writer.close().unwrap();
 }
 
+/// Changes one list of texts of one row of a file.
+fn change_list(file: &Path, column: &str, row: usize, with: &dyn Fn(Vec<String>) -> Vec<String>) {
+    use arrow_array::builder::{ListBuilder, StringBuilder};
+    use arrow_array::{ArrayRef, RecordBatch};
+    let batch = batches(file).remove(0);
+    let field = SCHEMA.field_with_name(column).unwrap();
+    let arrow_schema::DataType::List(item) = field.data_type() else { panic!("{column} is no list") };
+    let mut builder = ListBuilder::new(StringBuilder::new()).with_field(item.clone());
+    for n in 0..batch.num_rows() {
+        let values = nihbuild::table::texts(&batch, column, n);
+        let values = if n == row { with(values) } else { values };
+        builder.append_value(values.iter().map(Some));
+    }
+    let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
+    columns[SCHEMA.index_of(column).unwrap()] = std::sync::Arc::new(builder.finish());
+    let batch = RecordBatch::try_new(SCHEMA.clone(), columns).unwrap();
+    let mut writer = ArrowWriter::try_new(std::fs::File::create(file).unwrap(), SCHEMA.clone(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
 fn found(report: &Report, file: &str, what: &str) {
     assert!(
         report.findings.iter().any(|f| f.file.contains(file) && f.what.contains(what)),
@@ -63,6 +84,7 @@ fn a_sound_release_passes_and_every_touch_is_found() {
     let release = release(&bench);
     let sound = check(&release);
     assert_eq!((sound.n_findings, sound.rows, sound.proven, sound.counted_whole), (0, 40, 40, 40));
+    assert_eq!(sound.rederived, 40);
     let en = "data/en_2k/test-00000-of-00001.parquet";
     let hi = "data/hi_2k/test-00000-of-00001.parquet";
     let original = bytes_of(&release);
@@ -97,6 +119,9 @@ fn a_sound_release_passes_and_every_touch_is_found() {
         (en, "id", Box::new(|id| id.replace("-2k-", "-4k-")), "the id is not made of"),
         (en, "certificate", Box::new(|_| "trusted".to_owned()), "the certificate is"),
         (en, "prompt", Box::new(|p| p.replacen("<context>\n", "<context>\nMary went home.\n", 1)), "prompt_sha256"),
+        (en, "task", Box::new(|_| "indefinite".to_owned()), "task is \"indefinite\""),
+        (en, "category", Box::new(|_| "easy".to_owned()), "category is \"easy\""),
+        (hi, "haystack_language", Box::new(|_| "en".to_owned()), "haystack_language is"),
         (hi, "prompt_sha256", Box::new(|_| "0".repeat(64)), "prompt_sha256"),
     ];
     for (file, column, with, what) in touches {
@@ -108,6 +133,25 @@ fn a_sound_release_passes_and_every_touch_is_found() {
         if column != "prompt" {
             found(&report, file, "its rows digest is");
         }
+        restore();
+    }
+    type ListTouch = (&'static str, Box<dyn Fn(Vec<String>) -> Vec<String>>, &'static str);
+    let touches: Vec<ListTouch> = vec![
+        ("distractor_ids", Box::new(|ids| ids.into_iter().rev().collect()), "not where distractor_ids says"),
+        ("distractor_ids", Box::new(|ids| ids.into_iter().skip(1).collect()), "n_distractors is"),
+        ("distractor_ids", Box::new(|ids| ids.iter().map(|_| ids[0].clone()).collect()), "stands there twice"),
+        (
+            "distractor_ids",
+            Box::new(|ids| ids.into_iter().map(|id| id.replace('s', "n")).collect()),
+            "is not its kind's letter",
+        ),
+        ("answers", Box::new(|_| vec!["nowhere".to_owned()]), "the gold [\"nowhere\"]"),
+        ("answer_variants", Box::new(|_| vec!["anything".to_owned()]), "answer_variants are not"),
+    ];
+    for (column, with, what) in touches {
+        change_list(&release.join(en), column, 3, &*with);
+        reseal(&release);
+        found(&check(&release), en, what);
         restore();
     }
     // A prompt changed together with its digest: what it says is checked.

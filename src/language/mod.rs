@@ -14,7 +14,7 @@ pub use names::*;
 pub use pack::Pack;
 pub use reader::ReadError;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -55,7 +55,12 @@ impl Language {
 
     /// The embedded pack.
     pub fn pack(self) -> Result<Pack> {
-        Pack::parse(self.file()).map_err(|e| e.at(format!("embedded pack {}.toml", self.code())))
+        let place = |e: Error| e.at(format!("embedded pack {}.toml", self.code()));
+        let pack = Pack::parse(self.file()).map_err(place)?;
+        if pack.code() != self.code() {
+            return Err(place(Error::new(format!("code is {:?}, expected {:?}", pack.code(), self.code()))));
+        }
+        Ok(pack)
     }
 }
 
@@ -75,7 +80,7 @@ impl FromStr for Language {
     type Err = String;
 
     fn from_str(code: &str) -> std::result::Result<Self, String> {
-        Language::all().find(|l| l.code() == code).ok_or_else(|| {
+        Language::all().find(|l| l.code() == code.trim()).ok_or_else(|| {
             let known: Vec<_> = Language::all().map(Language::code).collect();
             format!("unknown language `{code}`, expected one of {}", known.join(", "))
         })

@@ -18,6 +18,7 @@ impl FromStr for Length {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let text = text.trim();
         let number = text.strip_suffix('k').and_then(|n| n.parse().ok()).filter(|n| *n <= 10_000);
         let canonical = number.map(Length).filter(|length| length.to_string() == text);
         canonical

@@ -6,6 +6,7 @@ use crate::family::reasoning::LocalStory;
 use crate::plan::Plan;
 use crate::recipe::{Length, SourceKind, Task};
 use crate::record::Instance;
+use crate::seed::Seed;
 use crate::story::{Answer, Fact, Solution, SourceTask, Story, simulate};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -148,11 +149,17 @@ fn instance(
     let Solution::Unique { answer, support } = story.solve() else {
         return Err(Error::new(format!("instance {id} has no single answer after it was admitted")));
     };
-    let mut rng = plan.seed.derive("slots", &id);
-    let mut depths: Vec<u32> = story.facts.iter().map(|_| rng.below(1_000_001) as u32).collect();
-    depths.sort_unstable();
+    let depths = depths(&plan.seed, &id, story.facts.len());
     let support = support.into_iter().map(|i| i as u32).collect();
     Ok(Instance { id, task, story, answer, support, depths, source_id })
+}
+
+/// The depths of an instance's facts, in millionths, ascending: drawn once, used in every language and length.
+pub fn depths(seed: &Seed, id: &str, facts: usize) -> Vec<u32> {
+    let mut rng = seed.derive("slots", id);
+    let mut depths: Vec<u32> = (0..facts).map(|_| rng.below(1_000_001) as u32).collect();
+    depths.sort_unstable();
+    depths
 }
 
 /// bAbI's own questions: each is admitted alone, in a seeded order; the n-th admitted is instance n.

@@ -12,8 +12,12 @@ use crate::fail;
 use crate::hash::{Digest, RowEncoder, RowsHasher, release_digest};
 use crate::language::Pack;
 use crate::manifest::{FORMAT, Manifest};
-use crate::recipe::{Length, Ranking, Recipe};
+use crate::pipeline::pool_key;
+use crate::recipe::{Length, Ranking, Recipe, SeedSource};
+use crate::record::Passage;
 use crate::report::Progress;
+use crate::seed::Seed;
+use crate::stage::distractors::synthetic;
 use crate::store::sorted_dir;
 use crate::table::{self, SCHEMA, text};
 use crate::tokenizer::Tokenizer;
@@ -62,6 +66,9 @@ pub struct Report {
     pub lines: u64,
     /// Rows whose certificate holds.
     pub proven: u64,
+    /// Rows whose distractors were made again from the seed and are the same, sentence by sentence. None
+    /// where the seed is held out, or the program makes other passages than it did then.
+    pub rederived: u64,
     /// Prompts whose tokens were counted whole.
     pub counted_whole: u64,
     /// The first findings.
@@ -77,7 +84,11 @@ const SHOWN: usize = 50;
 pub fn read_manifest(folder: &Path) -> Result<Manifest> {
     let path = folder.join("manifest.json");
     let bytes = std::fs::read(&path).map_err(|e| {
-        Error::io("cannot read", &path, e).help("give the folder of a release, such as build/mlrbench/1.0.0")
+        let near = releases_near(folder);
+        Error::io("cannot read", &path, e).help(match near.len() {
+            0 => "give the folder of a release, as `recipe` prints it".to_owned(),
+            _ => format!("give the folder of a release, such as {}", near.join(", ")),
+        })
     })?;
     let manifest: Manifest =
         serde_json::from_slice(&bytes).map_err(|e| Error::new(e.to_string()).at(path.display()))?;
@@ -85,6 +96,15 @@ pub fn read_manifest(folder: &Path) -> Result<Manifest> {
         fail!("{} has format {}, this program knows {FORMAT}", path.display(), manifest.format);
     }
     Ok(manifest)
+}
+
+/// Releases in a folder, in those below it, and beside it.
+fn releases_near(folder: &Path) -> Vec<String> {
+    let below = |folder: &Path| sorted_dir(folder).unwrap_or_default();
+    let beside = folder.parent().map(below).unwrap_or_default();
+    let inside = below(folder).into_iter().flat_map(|sub| [below(&sub), vec![sub]].concat());
+    let releases = inside.chain(beside).filter(|path| path.join("manifest.json").is_file());
+    releases.take(5).map(|path| path.display().to_string()).collect()
 }
 
 /// Reads a release's recipe.
@@ -111,6 +131,9 @@ struct Checker<'a> {
     packs: &'a BTreeMap<String, Pack>,
     tokenizer: Tokenizer,
     depth: Depth,
+    /// The synthetic pool, made again.
+    pool: Option<Vec<Passage>>,
+    seed: Option<Seed>,
     shared: Mutex<Shared>,
     progress: Progress,
 }
@@ -149,16 +172,28 @@ pub fn verify(folder: &Path, depth: Depth, jobs: usize) -> Result<Report> {
     let manifest = read_manifest(folder)?;
     let recipe = read_recipe(folder)?;
     let packs = read_packs(folder)?;
+    let seed = match recipe.release.seed {
+        SeedSource::Number(n) => Some(Seed::new(&n.to_string())),
+        _ => None,
+    };
+    let pool = seed.as_ref().and_then(|seed| {
+        let key = pool_key(&recipe, seed.digest()).digest();
+        // Another key: this program's generator is not the one that made the release.
+        (manifest.stages.get("distractors") == Some(&key))
+            .then(|| synthetic(seed, recipe.distractors.variant, recipe.distractors.pool))
+    });
     let checker = Checker {
         folder,
         recipe: &recipe,
         packs: &packs,
         tokenizer: Tokenizer::new(recipe.tokens.primary),
         depth,
+        pool,
+        seed,
         shared: Mutex::default(),
         progress: Progress::new("verify", manifest.rows, "rows"),
     };
-    checker.shared.lock().expect("no thread panics").report.release = format!("{} {}", manifest.name, manifest.version);
+    checker.shared.lock().expect("no thread panics").report.release = manifest.title();
     checker.sums();
     checker.packs_and_recipe(&manifest);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.max(1)).build();
@@ -297,6 +332,7 @@ impl Checker<'_> {
         shared.report.rows += ids.len() as u64;
         shared.report.lines += reading.lines;
         shared.report.proven += reading.proven;
+        shared.report.rederived += reading.rederived;
         shared.report.counted_whole += reading.whole;
         if let Some([length, strategy, kind]) = group {
             let path = file.path.clone();

@@ -6,12 +6,13 @@ use crate::fail;
 use crate::family::reasoning::{CONTEXT, answers, question_of};
 use crate::hash::Digest;
 use crate::language::Pack;
-use crate::recipe::{Allowance, Kind, Length, Ranking};
+use crate::recipe::{Allowance, Kind, Length, Ranking, Task};
 use crate::seed::Seed;
 use crate::stage::certify::split;
 use crate::stage::distractors::{banned, holds};
-use crate::story::{Fact, Question, Solution, SourceTask, solve};
-use crate::table::{int, numbers, read_spans, text, texts};
+use crate::stage::select::depths;
+use crate::story::{Answer, Fact, Question, Solution, solve};
+use crate::table::{int, numbers, read_by_language, read_ledger, read_spans, text, texts};
 use arrow_array::RecordBatch;
 use rustc_hash::FxHashMap;
 
@@ -21,9 +22,12 @@ pub(super) struct Reading {
     /// What a line says and how many tokens it has (with its line feed); no fact for clean noise.
     known: FxHashMap<String, (Option<Fact>, u32)>,
     facts: Vec<Fact>,
+    /// For each of the facts, whether it is a needle.
+    is_needle: Vec<bool>,
     banned: Option<Vec<String>>,
     pub(super) lines: u64,
     pub(super) proven: u64,
+    pub(super) rederived: u64,
     pub(super) whole: u64,
 }
 
@@ -67,6 +71,7 @@ impl Checker<'_> {
         let mut next = 0;
         let mut at = head;
         reading.facts.clear();
+        reading.is_needle.clear();
         let mut needles: Vec<Fact> = Vec::with_capacity(spans.len());
         for line in context.split_inclusive('\n') {
             reading.lines += 1;
@@ -83,9 +88,9 @@ impl Checker<'_> {
                     known
                 }
             };
-            if let Some(span) = spans.get(next)
-                && span.start == at as u64
-            {
+            let is_needle = spans.get(next).is_some_and(|span| span.start == at as u64);
+            if is_needle {
+                let span = spans[next];
                 if span.end != (at + sentence.len()) as u64 {
                     fail!("needle {next} is not a whole line");
                 }
@@ -101,6 +106,7 @@ impl Checker<'_> {
                 needles.push(fact.ok_or_else(|| Error::new(format!("needle {next} is no fact")))?);
                 next += 1;
             }
+            reading.is_needle.extend(fact.map(|_| is_needle));
             reading.facts.extend(fact);
             at += line.len();
             tokens += u64::from(count);
@@ -133,13 +139,22 @@ impl Checker<'_> {
         if support != flagged {
             fail!("the supporting facts are {support:?}, the needles say {flagged:?}");
         }
-        self.answer(batch, row, question, pack, reading)?;
+        let answer = self.answer(batch, row, question, pack, reading)?;
+        self.labels(batch, row, answer, instance)?;
+        match solve(question, needles.iter().copied()) {
+            Solution::Unique { answer: bare, support: facts } if bare == answer => {
+                if !facts.iter().map(|n| *n as i64).eq(support.iter().copied()) {
+                    fail!("the supporting facts are {facts:?}, recorded are {support:?}");
+                }
+            }
+            _ => fail!("the facts alone do not give the context's answer"),
+        }
         if !noise && get("certificate") != "solved" || noise && get("certificate") != "contained" {
             fail!("the certificate is {:?}", get("certificate"));
         }
         reading.proven += 1;
-        self.meaning(id, instance, question, &needles, get("source_task"))?;
-        self.set(batch, row, context, needles.len())
+        self.meaning(id, instance, question, &needles)?;
+        self.set(batch, row, context, &needles, reading)
     }
 
     fn read_line(
@@ -186,7 +201,7 @@ impl Checker<'_> {
         question: Question,
         pack: &Pack,
         reading: &Reading,
-    ) -> Result<()> {
+    ) -> Result<Answer> {
         let answer = match solve(question, reading.facts.iter().copied()) {
             Solution::Unique { answer, .. } => answer,
             Solution::Faulty(fault) => fail!("the context has no single answer: {}", fault.name()),
@@ -198,15 +213,11 @@ impl Checker<'_> {
         if texts(batch, "answer_variants", row) != variants {
             fail!("answer_variants are not those of the pack");
         }
-        Ok(())
+        Ok(answer)
     }
 
     /// The same facts, question and supporting facts in every language and length.
-    fn meaning(&self, id: &str, instance: &str, question: Question, needles: &[Fact], task: &str) -> Result<()> {
-        let known = task.parse::<SourceTask>().is_ok_and(|task| instance.starts_with(&format!("{task}-")));
-        if !known {
-            fail!("source_task is {task:?}");
-        }
+    fn meaning(&self, id: &str, instance: &str, question: Question, needles: &[Fact]) -> Result<()> {
         let digest = Digest::of(postcard::to_stdvec(&(question, needles)).expect("plain data"));
         let mut shared = self.shared.lock().expect("no thread panics");
         let (first, row) = shared.meanings.entry(instance.to_owned()).or_insert_with(|| (digest, id.to_owned()));
@@ -216,32 +227,46 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn set(&self, batch: &RecordBatch, row: usize, context: &str, needles: usize) -> Result<()> {
+    fn set(
+        &self,
+        batch: &RecordBatch,
+        row: usize,
+        context: &str,
+        needles: &[Fact],
+        reading: &mut Reading,
+    ) -> Result<()> {
         let get = |name: &str| text(batch, name, row);
         let ids = texts(batch, "distractor_ids", row);
         let n = int(batch, "n_distractors", row);
         if n != ids.len() as i64 {
             fail!("n_distractors is {n}, there are {} distractor_ids", ids.len());
         }
+        let size = ids.len() as u32;
+        let letter = get("distractor_kind").chars().next();
+        let number = |id: &String| {
+            let digits = letter.and_then(|letter| id.strip_prefix(letter))?;
+            digits.parse::<u32>().ok().filter(|n| format!("{n:05}") == digits)
+        };
+        let Some(numbers) = ids.iter().map(number).collect::<Option<Vec<u32>>>() else {
+            fail!("a distractor id is not its kind's letter and a number");
+        };
+        let mut sorted = numbers.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        if sorted.len() != ids.len() {
+            fail!("a distractor stands there twice");
+        }
         // A passage has three to seven sentences.
-        let lines = context.bytes().filter(|b| *b == b'\n').count() - needles;
+        let lines = context.bytes().filter(|b| *b == b'\n').count() - needles.len();
         if lines < 3 * ids.len() || lines > 7 * ids.len() {
             fail!("{} distractors cannot have {lines} lines", ids.len());
         }
-        let mut unique: Vec<&String> = ids.iter().collect();
-        unique.sort();
-        unique.dedup();
-        if unique.len() != ids.len() {
-            fail!("a distractor stands there twice");
+        if get("distractor_kind") == Kind::Synthetic.name() {
+            reading.rederived += u64::from(self.rederive(&numbers, get("instance_id"), reading)?);
         }
         if self.recipe.retrieval.ranking != Ranking::Pivot || ids.is_empty() {
             return Ok(());
         }
-        let size = ids.len() as u32;
-        let number = |id: &String| id.get(1..).and_then(|n| n.parse::<u32>().ok());
-        let Some(numbers) = ids.iter().map(number).collect::<Option<Vec<u32>>>() else {
-            fail!("a distractor id is not a letter and a number");
-        };
         let key = (get("instance_id").to_owned(), get("distractor_kind").to_owned());
         let mut shared = self.shared.lock().expect("no thread panics");
         let (levels, sizes) = shared.sets.entry(key).or_default();
@@ -250,6 +275,73 @@ impl Checker<'_> {
             *level = size.min(*level);
         }
         sizes.push((size, get("id").to_owned()));
+        Ok(())
+    }
+
+    /// Are the context's other sentences those of the named passages, in this order, and do the facts stand
+    /// between them at the depths of their instance? False where this cannot be made again.
+    fn rederive(&self, numbers: &[u32], instance: &str, reading: &Reading) -> Result<bool> {
+        let (Some(pool), Some(seed)) = (&self.pool, &self.seed) else { return Ok(false) };
+        let depths = depths(seed, instance, reading.is_needle.iter().filter(|n| **n).count());
+        // The passage before which each fact stands.
+        let mut slots =
+            depths.iter().map(|depth| u64::from(*depth) * (numbers.len() as u64 + 1) / 1_000_001).peekable();
+        let mut lines = reading.facts.iter().zip(&reading.is_needle);
+        for slot in 0..=numbers.len() as u64 {
+            while slots.next_if(|s| *s == slot).is_some() {
+                if lines.next().is_none_or(|(_, needle)| !needle) {
+                    fail!("a fact does not stand at the depth of its instance");
+                }
+            }
+            let Some(&number) = numbers.get(slot as usize) else { continue };
+            let Some(passage) = pool.get(number as usize) else { fail!("there is no passage {number} in the pool") };
+            for sentence in &passage.sentences {
+                if lines.next().is_none_or(|(fact, needle)| *needle || fact.message() != *sentence) {
+                    fail!("the sentences of passage {number} are not where distractor_ids says");
+                }
+            }
+        }
+        if lines.next().is_some() {
+            fail!("the context holds sentences that are neither facts nor of its distractors");
+        }
+        Ok(true)
+    }
+
+    /// Columns that say again what other columns, the recipe or the packs say.
+    fn labels(&self, batch: &RecordBatch, row: usize, answer: Answer, instance: &str) -> Result<()> {
+        let get = |name: &str| text(batch, name, row);
+        let number = instance.split('-').next().unwrap_or_default();
+        let task = Task::ALL.into_iter().find(|t| t.sources().iter().any(|n| format!("qa{n}") == number));
+        let Some(task) = task else { fail!("instance_id is {instance:?}") };
+        let language = get("language");
+        for (column, expected) in [
+            ("family", "reasoning"),
+            ("task", task.name()),
+            ("category", task.category()),
+            ("source_task", number),
+            ("needle_language", language),
+            ("haystack_language", language),
+            ("question_language", language),
+            ("tokenizer", self.tokenizer.name()),
+        ] {
+            if get(column) != expected {
+                fail!("{column} is {:?}, expected {expected:?}", get(column));
+            }
+        }
+        let expected: Vec<(String, Vec<String>)> = self
+            .recipe
+            .grid
+            .languages
+            .iter()
+            .filter_map(|l| Some((l.to_string(), answers(answer, self.packs.get(l.code())?).0)))
+            .collect();
+        if read_by_language(batch, row) != expected {
+            fail!("answers_by_language are not the gold in every language");
+        }
+        let n_tokens = int(batch, "n_tokens", row);
+        if read_ledger(batch, row) != [(self.tokenizer.name().to_owned(), n_tokens)] {
+            fail!("the token ledger does not say what n_tokens says");
+        }
         Ok(())
     }
 }
