@@ -127,6 +127,7 @@ fn print_json(value: &impl serde::Serialize) -> Result<()> {
 fn threads(jobs: Option<usize>) -> Result<usize> {
     match jobs {
         Some(0) => Err(Error::new("--jobs 0: at least one thread is needed")),
+        Some(jobs) if jobs > 1024 => Err(Error::new(format!("--jobs {jobs}: at most 1024 threads"))),
         Some(jobs) => Ok(jobs),
         None => Ok(std::thread::available_parallelism().map_or(1, |n| n.get())),
     }

@@ -17,6 +17,7 @@ use crate::stage::select::{self, Selected, select};
 use crate::stage::write::{DataFile, FileRows, Inputs, Journal, Ranked, Side, holds, write};
 use crate::stage::{distractors, embed, retrieve};
 use crate::store::{Key, Lock, Store, sync_dir, write_aside};
+use crate::verify::check_sums;
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -45,7 +46,7 @@ pub fn build(plan: &Plan) -> Result<Outcome> {
     let keys = Keys::new(plan, &ingested);
     let identity = keys.identity(plan);
     if folder.exists() {
-        let manifest = there_already(&identity, &folder)?;
+        let manifest = there_already(plan, &identity, &folder)?;
         watch.lap("check");
         let accepted = manifest::compare(&manifest)?;
         return Ok(Outcome { folder, manifest, accepted, was_there: true, watch });
@@ -99,7 +100,7 @@ fn lock_file(folder: &Path) -> PathBuf {
 }
 
 /// A finished release is never written over: it is sound and of this plan, or that is an error.
-fn there_already(identity: &Digest, folder: &Path) -> Result<Manifest> {
+fn there_already(plan: &Plan, identity: &Digest, folder: &Path) -> Result<Manifest> {
     let path = folder.join("manifest.json");
     let text = std::fs::read_to_string(&path).map_err(|e| Error::io("cannot read", &path, e))?;
     let manifest: Manifest = serde_json::from_str(&text).map_err(|e| Error::new(e.to_string()).at(path.display()))?;
@@ -107,12 +108,13 @@ fn there_already(identity: &Digest, folder: &Path) -> Result<Manifest> {
         return Err(Error::new(format!("{} holds another release of this name and version", folder.display()))
             .help("raise release.version, build elsewhere with --out DIR, or remove that folder"));
     }
-    for file in &manifest.files {
-        let (digest, _) = Digest::of_file(&folder.join(&file.path))?;
-        if digest != file.sha256 {
-            return Err(Error::new(format!("{} in {} was changed since it was built", file.path, folder.display()))
-                .help("remove the folder and build again"));
-        }
+    if let Some(finding) = check_sums(folder).into_iter().next() {
+        let what = format!("{} was changed since it was built: {} {}", folder.display(), finding.file, finding.what);
+        return Err(Error::new(what).help("remove the folder and build again"));
+    }
+    if !plan.files.iter().map(FilePlan::path).eq(manifest.files.iter().map(|f| f.path.clone())) {
+        return Err(Error::new(format!("{} was changed since it was built: it holds other files", folder.display()))
+            .help("remove the folder and build again"));
     }
     Ok(manifest)
 }

@@ -26,6 +26,26 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Whether a file is left.
+    pub fn keeps(&self, file: &FilePlan) -> bool {
+        self.languages.as_ref().is_none_or(|l| l.contains(&file.language))
+            && self.lengths.as_ref().is_none_or(|l| l.contains(&file.length))
+    }
+
+    /// Puts the flags' values in the recipe's order, each once, so that the same part is the same however
+    /// it was asked for. What the recipe does not have stays, to be refused.
+    fn canonical(&mut self, grid: &crate::recipe::Grid) {
+        fn order<T: Copy + PartialEq>(wanted: &mut Option<Vec<T>>, all: &[T]) {
+            if let Some(wanted) = wanted
+                && wanted.iter().all(|item| all.contains(item))
+            {
+                *wanted = all.iter().copied().filter(|item| wanted.contains(item)).collect();
+            }
+        }
+        order(&mut self.languages, &grid.languages);
+        order(&mut self.lengths, &grid.lengths);
+    }
+
     /// The flags that narrow a build this way.
     pub fn flags(&self) -> String {
         fn joined<T: std::fmt::Display>(items: &[T]) -> String {
@@ -103,7 +123,7 @@ pub struct Plan {
 
 impl Plan {
     /// Resolves a recipe.
-    pub fn new(mut recipe: Recipe, options: Options) -> Result<Plan> {
+    pub fn new(mut recipe: Recipe, mut options: Options) -> Result<Plan> {
         if let Some(seed) = options.seed {
             recipe.release.seed = SeedSource::Number(seed);
         }
@@ -114,6 +134,11 @@ impl Plan {
             return Err(Error::new(format!("release.date {date:?} is not a date")).help("write YYYY-MM-DD"));
         }
         let grid = &recipe.grid;
+        let licence = &recipe.release.licence;
+        if licence.is_empty() || !licence.chars().all(|c| c.is_ascii_alphanumeric() || "-.+ ()".contains(c)) {
+            return Err(Error::new(format!("release.licence {licence:?} is not an SPDX identifier"))
+                .help("write one such as CC-BY-4.0"));
+        }
         no_repeats("grid.languages", &grid.languages)?;
         no_repeats("grid.lengths", &grid.lengths)?;
         no_repeats("prompt.strategies", &recipe.prompt.strategies)?;
@@ -131,51 +156,22 @@ impl Plan {
         {
             fail!("budget.answer has no number for the strategy {}", strategy.name());
         }
-        let mut counts = Vec::new();
-        for task in Task::ALL {
-            let wanted = recipe.stories.tasks.get(&task).copied().unwrap_or(0);
-            let sources = task.sources();
-            for (i, number) in sources.iter().enumerate() {
-                // The first source task takes what cannot be split evenly.
-                let n = (wanted + (sources.len() - 1 - i) as u32) / sources.len() as u32;
-                if n > 99_999 {
-                    fail!("stories.tasks.{} is {wanted}, at most {} fit the ids", task.name(), 99_999 * sources.len());
-                }
-                let source = SourceTask::of(*number).expect("the table names known tasks");
-                counts.push((task, source, n));
-            }
+        let counts = counts(&recipe);
+        if let Some((task, source, n)) = counts.iter().find(|(.., n)| *n > 99_999) {
+            fail!("stories.tasks.{} asks for {n} of {source}, at most 99999 fit the ids", task.name());
         }
         if counts.iter().all(|(.., n)| *n == 0) {
             fail!("stories.tasks asks for no instance");
         }
-        let mut all = Vec::new();
-        for &length in &grid.lengths {
-            for &language in &grid.languages {
-                for &strategy in &recipe.prompt.strategies {
-                    for &kind in &kinds {
-                        let mut config = format!("{language}_{length}");
-                        if recipe.prompt.strategies.len() > 1 {
-                            config += &format!("_{}", strategy.name());
-                        }
-                        if kinds.len() > 1 {
-                            config += &format!("_{}", kind.name());
-                        }
-                        all.push(FilePlan { language, length, strategy, kind, config });
-                    }
-                }
-            }
-        }
+        let all = files(&recipe);
+        options.filter.canonical(grid);
         let filter = &options.filter;
         narrow("--languages", &filter.languages, &grid.languages)?;
         narrow("--lengths", &filter.lengths, &grid.lengths)?;
         if filter.limit == Some(0) {
             fail!("--limit 0 leaves no instance");
         }
-        let keep = |file: &&FilePlan| {
-            filter.languages.as_ref().is_none_or(|l| l.contains(&file.language))
-                && filter.lengths.as_ref().is_none_or(|l| l.contains(&file.length))
-        };
-        let files = all.iter().filter(keep).cloned().collect();
+        let files = all.iter().filter(|file| filter.keeps(file)).cloned().collect();
         let packs = grid.languages.iter().map(|l| Ok((*l, l.pack()?))).collect::<Result<Vec<_>>>()?;
         let english = "en".parse::<Language>().expect("the English pack is embedded").pack()?;
         if recipe.source.kind == SourceKind::Babi && options.data.is_none() {
@@ -267,6 +263,45 @@ impl Plan {
     }
 }
 
+/// Instances of each source task, in the order of the tasks.
+pub fn counts(recipe: &Recipe) -> Vec<(Task, SourceTask, u32)> {
+    let mut counts = Vec::new();
+    for task in Task::ALL {
+        let wanted = recipe.stories.tasks.get(&task).copied().unwrap_or(0);
+        let sources = task.sources();
+        for (i, number) in sources.iter().enumerate() {
+            // The first source task takes what cannot be split evenly.
+            let n = (u64::from(wanted) + (sources.len() - 1 - i) as u64) / sources.len() as u64;
+            let source = SourceTask::of(*number).expect("the table names known tasks");
+            counts.push((task, source, n as u32));
+        }
+    }
+    counts
+}
+
+/// Every file of a recipe's grid, in order.
+pub fn files(recipe: &Recipe) -> Vec<FilePlan> {
+    let (strategies, kinds) = (&recipe.prompt.strategies, recipe.distractors.kind.list());
+    let mut all = Vec::new();
+    for &length in &recipe.grid.lengths {
+        for &language in &recipe.grid.languages {
+            for &strategy in strategies {
+                for &kind in &kinds {
+                    let mut config = format!("{language}_{length}");
+                    if strategies.len() > 1 {
+                        config += &format!("_{}", strategy.name());
+                    }
+                    if kinds.len() > 1 {
+                        config += &format!("_{}", kind.name());
+                    }
+                    all.push(FilePlan { language, length, strategy, kind, config });
+                }
+            }
+        }
+    }
+    all
+}
+
 /// Reads the seed; from outside, only its digest is ever written down.
 fn read_seed(source: &SeedSource) -> Result<Seed> {
     let text = match source {
@@ -287,8 +322,9 @@ fn read_seed(source: &SeedSource) -> Result<Seed> {
                 .help("only its publisher can rebuild it: put { env = \"VARIABLE\" } or { file = \"PATH\" } in place of the digest"));
         }
     };
-    if text.trim().is_empty() {
-        fail!("the held-out seed is empty");
+    if text.trim().len() < 16 {
+        return Err(Error::new("the held-out seed is too short to stay secret: its digest is published")
+            .help("use at least 16 characters, drawn at random"));
     }
     Ok(Seed::new(text.trim()))
 }
@@ -296,14 +332,16 @@ fn read_seed(source: &SeedSource) -> Result<Seed> {
 fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let number = |n: &str, digits: usize| if n.len() == digits { n.parse::<u32>().ok() } else { None };
-    match parts[..] {
-        [y, m, d] => {
-            number(y, 4).is_some()
-                && number(m, 2).is_some_and(|m| (1..=12).contains(&m))
-                && number(d, 2).is_some_and(|d| (1..=31).contains(&d))
-        }
-        _ => false,
-    }
+    let [y, m, d] = parts[..] else { return false };
+    let (Some(y), Some(m), Some(d)) = (number(y, 4), number(m, 2), number(d, 2)) else { return false };
+    let leap = y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
+    let days = match m {
+        2 => 28 + u32::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    (1..=days).contains(&d)
 }
 
 fn no_repeats<T: PartialEq + std::fmt::Debug>(key: &str, list: &[T]) -> Result<()> {

@@ -1,8 +1,8 @@
 //! One prompt of a release, with its needles marked.
 
 use crate::error::{Error, Result};
-use crate::table::{self, int, read_spans, text, texts};
-use crate::verify::read_manifest;
+use crate::table::{self, SCHEMA, int, read_spans, text, texts};
+use crate::verify::{is_inside, read_manifest};
 use arrow_array::RecordBatch;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -20,15 +20,33 @@ pub struct Shown {
 
 /// Finds a row by its id and prints it; the beginning of an id lists the rows that begin so. `color` marks needles with terminal colours, else with brackets.
 pub fn show(folder: &Path, id: &str, color: bool) -> Result<Shown> {
+    // A reader of Parquet may fail in its own ways on bytes that were made to break it.
+    let shown = std::panic::catch_unwind(|| find(folder, id, color));
+    shown.unwrap_or_else(|_| {
+        Err(Error::new("a data file of this release breaks the Parquet reader").help("run verify on it"))
+    })
+}
+
+fn find(folder: &Path, id: &str, color: bool) -> Result<Shown> {
     let manifest = read_manifest(folder)?;
     let mut near = None;
     let mut similar: Vec<String> = Vec::new();
     for file in &manifest.files {
+        if !is_inside(&file.path) {
+            return Err(Error::new(format!("the manifest names {:?}, which is not inside the release", file.path)));
+        }
         let path = folder.join(&file.path);
         let fault = |e: &dyn std::fmt::Display| Error::io("cannot read", &path, e);
+        let open = || -> Result<ParquetRecordBatchReaderBuilder<File>> {
+            let file = File::open(&path).map_err(|e| fault(&e))?;
+            let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| fault(&e))?;
+            match builder.schema().fields() == SCHEMA.fields() {
+                true => Ok(builder),
+                false => Err(fault(&"it has other columns than a release")),
+            }
+        };
         // The ids first: prompts are large.
-        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).map_err(|e| fault(&e))?)
-            .map_err(|e| fault(&e))?;
+        let builder = open()?;
         let only_ids = ProjectionMask::columns(builder.parquet_schema(), ["id"]);
         let mut at = 0;
         let mut found = None;
@@ -46,9 +64,7 @@ pub fn show(folder: &Path, id: &str, color: bool) -> Result<Shown> {
             at += batch.num_rows();
         }
         let Some(row) = found else { continue };
-        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).map_err(|e| fault(&e))?)
-            .map_err(|e| fault(&e))?;
-        let mut batches = builder.with_offset(row).with_limit(1).build().map_err(|e| fault(&e))?;
+        let mut batches = open()?.with_offset(row).with_limit(1).build().map_err(|e| fault(&e))?;
         let batch = batches.next().ok_or_else(|| fault(&"the row is gone"))?.map_err(|e| fault(&e))?;
         return Ok(Shown { text: mark(&batch, color), json: json(&batch) });
     }
@@ -76,9 +92,11 @@ fn mark(batch: &RecordBatch, color: bool) -> String {
     let mut at = 0;
     for span in read_spans(batch, 0) {
         let (start, stop) = (span.start as usize, span.end as usize);
-        out.push_str(&prompt[at..start]);
+        // Spans that do not fit the prompt are for `verify` to report.
+        let (Some(between), Some(needle)) = (prompt.get(at..start), prompt.get(start..stop)) else { continue };
+        out.push_str(between);
         out.push_str(if span.supporting { strong } else { weak });
-        out.push_str(&prompt[start..stop]);
+        out.push_str(needle);
         out.push_str(end);
         if span.supporting && !color {
             out.push(']');

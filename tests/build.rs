@@ -68,6 +68,11 @@ fn a_killed_build_resumes_to_the_same_bytes() {
             names.iter().filter_map(|(name, _)| Some((name.clone(), time(name)?))).collect()
         };
         let before = stamps(&bytes_of_or_none(&partial));
+        // What an interrupted publication may leave, and halves of files, are swept away.
+        if partial.exists() {
+            std::fs::write(partial.join("manifest.12345.partial"), "{").unwrap();
+            std::fs::create_dir_all(partial.join("packs/x")).unwrap();
+        }
         let release = build(&bench, "r.toml", &["--jobs", "2"]);
         assert_eq!(bytes_of(&release), expected, "killed after {files} files");
         // Finished files are kept, not built again.
@@ -95,6 +100,11 @@ fn a_part_is_a_part_of_the_whole() {
         assert_eq!(std::fs::read(zh.join(&path)).unwrap(), std::fs::read(whole.join(&path)).unwrap(), "{path}");
     }
     assert_eq!(data_files(&zh).len(), 2);
+    // The same part, however it is asked for.
+    let some = build(&bench, "r.toml", &["--languages", "en,zh"]);
+    let others = bench.run(&["recipe", "r.toml", "--languages", "zh, en,zh"]).success();
+    assert_eq!(others.release(&bench), some);
+    assert!(others.out.contains("was built before"), "{}", others.out);
     // A length alone.
     let short = build(&bench, "r.toml", &["--lengths", "2k", "--out", "short"]);
     for path in data_files(&short) {
@@ -195,10 +205,14 @@ fn options_of_the_recipe() {
     ];
     for (name, key) in variants {
         let bench = Bench::new();
-        bench.write("r.toml", &small(name, &format!("[grid]\nlengths = [\"2k\"]\n[distractors]\npool = 900\n{key}\n")));
+        bench
+            .write("r.toml", &small(name, &format!("[grid]\nlengths = [\"2k\"]\n[distractors]\npool = 3000\n{key}\n")));
         let release = build(&bench, "r.toml", &[]);
         bench.run(&["verify", "--full", release.to_str().unwrap()]).success();
         let certificate = if name == "noise" { "contained" } else { "solved" };
+        if name != "noise" {
+            only(&release, name);
+        }
         for path in data_files(&release) {
             for batch in batches(&release.join(&path)) {
                 assert!((0..batch.num_rows()).all(|row| text(&batch, "certificate", row) == certificate));
@@ -230,7 +244,7 @@ fn options_of_the_recipe() {
                 .into_iter()
                 .find(|(id, _)| id.starts_with("qa10"))
                 .unwrap();
-            assert!(prompt.starts_with("The context mixes"), "{prompt:.200}");
+            assert!(prompt.starts_with("The context contains"), "{prompt:.200}");
             assert!(prompt.contains("\u{201c}vielleicht\u{201d}"), "labels are those of the context");
             assert!(prompt.contains("Frage: Ist "));
         }
@@ -239,6 +253,46 @@ fn options_of_the_recipe() {
     for (i, (name, digest)) in digests.iter().enumerate() {
         assert!(digests[..i].iter().all(|(_, other)| other != digest), "{name} changed nothing");
     }
+}
+
+/// Distractors keep to the story's kinds of event (and moves), or to its objects.
+fn only(release: &Path, variant: &str) {
+    use nihbuild::language::{Language, PATTERNS, Slot};
+    let pack = "en".parse::<Language>().unwrap().pack().unwrap();
+    let mut distractors = 0;
+    for (id, prompt) in prompts(&release.join("data/en_2k/test-00000-of-00001.parquet")) {
+        if id.starts_with("qa4") {
+            continue;
+        }
+        let context = prompt.split("<context>\n").nth(1).unwrap().split("</context>").next().unwrap();
+        let messages: Vec<_> = context.lines().map(|line| pack.read(line).unwrap()).collect();
+        let ours = |m: &&nihbuild::language::Message| m.slots[0] < 8 && PATTERNS[m.pattern as usize].slots[0];
+        let key = |m: &nihbuild::language::Message| PATTERNS[m.pattern as usize].key.trim_end_matches("_there");
+        let object = |m: &nihbuild::language::Message| {
+            PATTERNS[m.pattern as usize].slots[Slot::O as usize].then_some(m.slots[Slot::O as usize])
+        };
+        let actions: Vec<&str> = messages.iter().filter(ours).map(key).collect();
+        let objects: Vec<u8> = messages.iter().filter(ours).filter_map(object).collect();
+        for message in messages.iter().filter(|m| !ours(m)) {
+            distractors += 1;
+            match variant {
+                "action" => assert!(
+                    key(message) == "move" || actions.contains(&key(message)),
+                    "{id}: {}",
+                    pack.sentence(*message)
+                ),
+                _ => {
+                    let fine = objects.is_empty() || object(message).is_none_or(|o| objects.contains(&o));
+                    assert!(
+                        fine && PATTERNS[message.pattern as usize].section != "facts",
+                        "{id}: {}",
+                        pack.sentence(*message)
+                    );
+                }
+            }
+        }
+    }
+    assert!(distractors > 1000);
 }
 
 #[test]

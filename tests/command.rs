@@ -30,6 +30,7 @@ fn help_and_usage() {
     bench.run(&["recipe", "golden", "--lengths", "8k"]).failure(2, &["the recipe has no 8k, it has 0k, 2k, 4k"]);
     bench.run(&["recipe", "golden", "--limit", "0"]).failure(2, &["leaves no instance"]);
     bench.run(&["recipe", "golden", "--jobs", "0"]).failure(2, &["at least one thread"]);
+    bench.run(&["recipe", "golden", "--jobs", "40000"]).failure(2, &["at most 1024"]);
 }
 
 #[test]
@@ -39,7 +40,8 @@ fn show_marks_needles_and_prints_json() {
     let path = release.to_str().unwrap();
     let id = "qa1-00000-de-2k-zero_shot-synthetic";
     let shown = bench.run(&["show", path, id]).success();
-    assert_eq!(shown.out.matches("[[").count(), 1, "qa1 rests on one fact: {}", shown.out);
+    let body = shown.out.split("</context>").next().unwrap();
+    assert_eq!(body.matches("[[").count(), 1, "qa1 rests on one fact: {}", shown.out);
     assert!(shown.out.contains("certificate  solved"), "{}", shown.out);
     let json: serde_json::Value =
         serde_json::from_str(&bench.run(&["show", path, id, "--json"]).success().out).unwrap();
@@ -47,6 +49,9 @@ fn show_marks_needles_and_prints_json() {
     let (start, end) = (span["start"].as_u64().unwrap() as usize, span["end"].as_u64().unwrap() as usize);
     let needle = &json["prompt"].as_str().unwrap()[start..end];
     assert!(shown.out.contains(&format!("[[{needle}]]")), "{needle}");
+    // The beginning of an id lists the rows that begin so.
+    let listed = bench.run(&["show", path, "qa2"]).success().out;
+    assert!(listed.lines().count() == 4 && listed.lines().all(|l| l.starts_with("qa2-0000")), "{listed}");
     bench.run(&["show", path, "qa1-99999-de-2k-zero_shot-synthetic"]).failure(2, &["no row", "such as qa"]);
     bench.run(&["show", path, "nonsense"]).failure(2, &["no row \"nonsense\"", "an id is"]);
 }
@@ -93,6 +98,10 @@ fn babi_from_a_folder_and_its_faults() {
     bench.run(&["recipe", "r.toml", "--data", "bad"]).failure(2, &["qa1_x_test.txt, line 1"]);
     std::fs::write(bench.path("bad/en/qa1_x_test.txt"), b"1 Mary went to the garden.\n\xff\n").unwrap();
     bench.run(&["recipe", "r.toml", "--data", "bad"]).failure(2, &["not UTF-8", "line 2"]);
+    // A file under another task's name is not that task.
+    let other = "1 Mary got the milk.\n2 What is Mary carrying?\tmilk\t1\n";
+    bench.write("misnamed/en/qa1_x_test.txt", other);
+    bench.run(&["recipe", "r.toml", "--data", "misnamed"]).failure(2, &["not a question of qa1", "line 2"]);
     bench.write("few.toml", &babi_recipe("").replace("basic_factoid = 1", "basic_factoid = 3"));
     bench.run(&["recipe", "few.toml", "--data", "data"]).failure(2, &["no file qa5_*_test.txt"]);
 }
@@ -129,6 +138,8 @@ fn babi_from_an_archive_and_its_faults() {
     // A bomb: one member larger than any bAbI file, a few kilobytes packed.
     archive(&bench, name, &[("t/en/qa1_x_test.txt", &vec![b' '; (64 << 20) + 1])]);
     bench.run(&["recipe", "r.toml", "--data", "d", "--out", "o"]).failure(2, &["is larger than"]);
+    archive(&bench, name, &[good, good]);
+    bench.run(&["recipe", "r.toml", "--data", "d", "--out", "o"]).failure(2, &["as a link, a device, or twice"]);
     archive(&bench, name, &[good]);
     let bytes = std::fs::read(bench.path(name)).unwrap();
     std::fs::write(bench.path(name), &bytes[..bytes.len() / 2]).unwrap();

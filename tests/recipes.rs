@@ -47,6 +47,10 @@ fn unknown_values_are_pointed_at_and_the_known_listed() {
     refused("[release]\nname = \"x\"\nversion = \"1.0.0\"\nseed = -1\n", &["seed", "whole number"]);
     refused("[release]\nname = \"x\"\nversion = \"1.0.0\"\n", &["missing field `seed`"]);
     refused(&format!("{HEAD}date = \"yesterday\"\n"), &["yesterday", "YYYY-MM-DD"]);
+    refused(&format!("{HEAD}date = \"2025-02-29\"\n"), &["is not a date"]);
+    refused(&format!("{HEAD}licence = \"a\\nb\"\n"), &["is not an SPDX identifier"]);
+    let seed = "seed = { env = \"A\", flie = \"b\" }";
+    refused(&HEAD.replace("seed = 1", seed), &["expected a whole number, { env = "]);
 }
 
 #[test]
@@ -54,6 +58,7 @@ fn what_makes_no_sense_is_refused() {
     for (section, said) in [
         ("[grid]\nlanguages = []\n", "grid.languages is empty"),
         ("[grid]\nlanguages = [\"en\", \"en\"]\n", "names en twice"),
+        ("[grid]\nlengths = [\"4k\", \"4k\"]\n", "names 4k twice"),
         ("[grid]\nlengths = [\"2k\", \"2k\"]\n", "twice"),
         ("[stories]\ntasks = { yes_no = 0 }\n", "asks for no instance"),
         ("[budget]\nunit = 0\n", "budget.unit is 0"),
@@ -120,6 +125,8 @@ fn a_held_out_seed_is_never_written_down() {
     let recipe = small("twin", QUICK).replace("seed = 3", "seed = { env = \"NIH_TEST_SEED\" }");
     bench.write("r.toml", &recipe);
     bench.run(&["recipe", "r.toml"]).failure(2, &["NIH_TEST_SEED", "not set"]);
+    let short = bench.command(&["recipe", "r.toml"]).env("NIH_TEST_SEED", "1234").output().unwrap();
+    Outcome::of(short).failure(2, &["too short to stay secret"]);
     let secret = "s3cr3t-of-the-publisher";
     let build = |value: &str, out: &str| {
         let output = bench
@@ -137,7 +144,7 @@ fn a_held_out_seed_is_never_written_down() {
     assert!(!outcome.out.contains(secret) && !outcome.err.contains(secret));
     assert!(std::fs::read_to_string(release.join("recipe.toml")).unwrap().contains("digest = "));
     // Another secret, another release; from a file, the same.
-    let other = build("another", "b").release(&bench);
+    let other = build("another-secret-of-the-publisher", "b").release(&bench);
     let digest = |release: &std::path::Path| nihbuild::verify::read_manifest(release).unwrap().rows_digest;
     assert_ne!(digest(&release), digest(&other));
     bench.write("seed.txt", &format!("{secret}\n"));

@@ -137,7 +137,7 @@ fn a_sound_release_passes_and_every_touch_is_found() {
     }
     type ListTouch = (&'static str, Box<dyn Fn(Vec<String>) -> Vec<String>>, &'static str);
     let touches: Vec<ListTouch> = vec![
-        ("distractor_ids", Box::new(|ids| ids.into_iter().rev().collect()), "not where distractor_ids says"),
+        ("distractor_ids", Box::new(|ids| ids.into_iter().rev().collect()), "not stand in the order of their instance"),
         ("distractor_ids", Box::new(|ids| ids.into_iter().skip(1).collect()), "n_distractors is"),
         ("distractor_ids", Box::new(|ids| ids.iter().map(|_| ids[0].clone()).collect()), "stands there twice"),
         (
@@ -169,8 +169,36 @@ fn a_sound_release_passes_and_every_touch_is_found() {
     forge(&|p| p.replace("\n</context>", "\nAlice went to the park.\n</context>"), "another depth than recorded");
     forge(&|p| p.replace("<context>", ""), "no context between its tags");
     forge(&|p| p.to_owned() + " ", "tokens, recorded are");
-    // The manifest.
+    forge(&|p| p.replacen("short statements", "long statements", 1), "the text around the context");
+    // A file left out, in the manifest as well.
+    std::fs::remove_dir_all(release.join("data/hi_2k")).unwrap();
     let manifest = release.join("manifest.json");
+    let mut json: serde_json::Value = serde_json::from_slice(&std::fs::read(&manifest).unwrap()).unwrap();
+    json["files"].as_array_mut().unwrap().retain(|f| f["path"] != hi);
+    std::fs::write(&manifest, json.to_string()).unwrap();
+    reseal(&release);
+    found(&check(&release), hi, "recipe and filter give this file");
+    restore();
+    // Paths that lead out of the release are not followed.
+    let sums = release.join("SHA256SUMS");
+    let text = std::fs::read_to_string(&sums).unwrap() + &format!("{}  /dev/zero\n", "0".repeat(64));
+    std::fs::write(&sums, text).unwrap();
+    found(&check(&release), "SHA256SUMS", "which is not inside the release");
+    restore();
+    // The manifest.
+    for (from, to, what) in [
+        ("\"over\": 0", "\"over\": 3", "its rows come to"),
+        (" canary ", " canari ", "the canary is not"),
+        ("\"qa1\": 1", "\"qa1\": 2", "instances are not those"),
+    ] {
+        let text = std::fs::read_to_string(&manifest).unwrap();
+        assert!(text.contains(from), "{from}");
+        std::fs::write(&manifest, text.replacen(from, to, 1)).unwrap();
+        reseal(&release);
+        let report = check(&release);
+        assert!(report.findings.iter().any(|f| f.what.contains(what)), "{what}: {:#?}", report.findings);
+        restore();
+    }
     let text = std::fs::read_to_string(&manifest).unwrap();
     std::fs::write(&manifest, text.replacen("\"rows\": 40", "\"rows\": 41", 1)).unwrap();
     reseal(&release);

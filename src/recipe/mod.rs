@@ -194,7 +194,7 @@ impl Kind {
 pub enum Variant {
     /// Any event, any object.
     Unconstrained,
-    /// Only the kinds of event that the story tells of.
+    /// Only the kinds of event that the story tells of, and moves, which every event needs.
     SameAction,
     /// Only the story's objects, in sentences that change no state.
     SameObject,

@@ -5,8 +5,14 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A context length in units of `budget.unit` tokens; written `8k`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Length(pub u32);
+
+impl fmt::Debug for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
 
 impl fmt::Display for Length {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -124,7 +130,11 @@ checked_text! {
 
 /// Where the seed is: in the recipe, or held out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "expected a whole number, { env = \"VARIABLE\" } or { file = \"PATH\" }")]
+#[serde(
+    deny_unknown_fields,
+    untagged,
+    expecting = "expected a whole number, { env = \"VARIABLE\" } or { file = \"PATH\" }"
+)]
 pub enum SeedSource {
     /// Published with the recipe.
     Number(u64),

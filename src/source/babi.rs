@@ -29,7 +29,7 @@ pub fn parse(name: &str, text: &str, task: SourceTask, pack: &Pack) -> Result<Ve
     let mut last = 0;
     for (n, line) in text.lines().enumerate() {
         let line_number = n + 1;
-        let place = || format!("{name}, line {line_number}: {line:?}");
+        let place = || format!("{name}, line {line_number}: {}", cut(line));
         let line = line.strip_suffix('\r').unwrap_or(line);
         if line.trim().is_empty() {
             return Err(Error::new("an empty line, expected `<number> <sentence>`").at(place()));
@@ -66,6 +66,9 @@ pub fn parse(name: &str, text: &str, task: SourceTask, pack: &Pack) -> Result<Ve
         let message = pack.read(question.trim()).map_err(|e| Error::new(e.to_string()).at(place()))?;
         let question =
             Question::of(message).ok_or_else(|| Error::new("a statement where a question is expected").at(place()))?;
+        if !asks(task, question) {
+            return Err(Error::new(format!("not a question of {task}: the file may have the wrong name")).at(place()));
+        }
         if label.trim().is_empty() {
             return Err(Error::new("the answer is empty").at(place()));
         }
@@ -96,6 +99,32 @@ pub fn parse(name: &str, text: &str, task: SourceTask, pack: &Pack) -> Result<Ve
             .help("download it again"));
     }
     Ok(items)
+}
+
+/// A line as errors quote it: its beginning is enough.
+fn cut(line: &str) -> String {
+    match line.char_indices().nth(100) {
+        Some((end, _)) => format!("{:?}...", &line[..end]),
+        None => format!("{line:?}"),
+    }
+}
+
+/// Is it a question that the task asks?
+fn asks(task: SourceTask, question: Question) -> bool {
+    match question {
+        Question::WhereActor { .. } => task.number() == 1,
+        Question::WhereObject { .. } => task.number() == 2,
+        Question::WhereBefore { .. } => task.number() == 3,
+        Question::WhatIs { .. } | Question::WhatIsOf { .. } => task.number() == 4,
+        Question::WhatGave { .. }
+        | Question::WhoGave { .. }
+        | Question::WhomGave { .. }
+        | Question::WhoReceived { .. }
+        | Question::WhoGaveTo { .. } => task.number() == 5,
+        Question::IsIn { .. } => matches!(task.number(), 6 | 9 | 10),
+        Question::HowMany { .. } => task.number() == 7,
+        Question::Carrying { .. } => task.number() == 8,
+    }
 }
 
 /// The official label as an answer.

@@ -74,6 +74,23 @@ const LIKED: u8 = pattern("fillers", "liked");
 const ASKED: u8 = pattern("fillers", "asked");
 const TOLD: u8 = pattern("fillers", "told");
 
+/// How often each event is drawn: move, take, drop, give, is in, is not in, is no longer in, either.
+const EVENTS: [u32; 8] = [20, 14, 9, 30, 5, 5, 4, 6];
+
+/// Events of passages under [`Variant::SameAction`]: each passage keeps to a few, so that there are some for
+/// every story. People move in all of them, since every other event needs them somewhere.
+const PROFILES: [[u32; 8]; 6] = [
+    [1, 0, 0, 0, 0, 0, 0, 0],
+    [2, 2, 0, 0, 0, 0, 0, 0],
+    [2, 2, 2, 0, 0, 0, 0, 0],
+    [2, 2, 1, 3, 0, 0, 0, 0],
+    [2, 0, 0, 0, 1, 1, 1, 0],
+    [2, 0, 0, 0, 1, 0, 0, 2],
+];
+
+/// How often each profile is drawn.
+const PROFILE_WEIGHTS: [u32; 6] = [6, 1, 1, 1, 1, 1];
+
 /// Where an object of the passage is.
 #[derive(Clone, Copy, PartialEq)]
 enum Whereabouts {
@@ -105,14 +122,15 @@ impl Scenario {
         let actors = distinct(1 + rng.weighted(&[1, 6, 4]), rng, |rng| {
             (if rng.chance(1, 2) { EXTRA_WOMEN } else { EXTRA_MEN } + rng.below(12)) as u8
         });
-        let objects = distinct(1 + rng.below(2), rng, |rng| {
-            // Under `same_object` half of the objects are the stories' own.
-            if variant == Variant::SameObject && rng.chance(1, 2) {
-                rng.below(STORY_OBJECTS) as u8
-            } else {
-                (STORY_OBJECTS + rng.below(OBJECTS.len() - STORY_OBJECTS)) as u8
-            }
+        let some = if variant == Variant::SameObject { 1 } else { 1 + rng.below(2) };
+        let objects = distinct(some, rng, |rng| match variant {
+            Variant::SameObject => rng.below(STORY_OBJECTS) as u8,
+            _ => (STORY_OBJECTS + rng.below(OBJECTS.len() - STORY_OBJECTS)) as u8,
         });
+        let profile = match variant {
+            Variant::SameAction => PROFILES[rng.weighted(&PROFILE_WEIGHTS)],
+            _ => EVENTS,
+        };
         // Places are drawn from all there are, without regard to any story.
         let places = distinct(1 + rng.weighted(&[3, 4, 2]), rng, |rng| rng.below(PLACES.len()) as u8);
         let mut scenario = Scenario {
@@ -134,10 +152,10 @@ impl Scenario {
                 break;
             }
             let next = match variant {
-                Variant::SameAction => scenario.event(rng).map(Fact::message),
+                Variant::SameAction => scenario.event(&profile, rng).map(Fact::message),
                 Variant::SameObject => scenario.filler(rng),
                 Variant::Unconstrained if rng.chance(50, 100) => scenario.filler(rng),
-                Variant::Unconstrained => scenario.event(rng).map(Fact::message),
+                Variant::Unconstrained => scenario.event(&profile, rng).map(Fact::message),
             };
             if let Some(next) = next
                 && !scenario.sentences.contains(&next)
@@ -155,13 +173,13 @@ impl Scenario {
     }
 
     /// A sentence that tells of an event or state, if the drawn one can be true now.
-    fn event(&mut self, rng: &mut Rng) -> Option<Fact> {
+    fn event(&mut self, weights: &[u32; 8], rng: &mut Rng) -> Option<Fact> {
         let who = rng.below(self.actors.len());
         let actor = self.actors[who];
         let here = self.at[who];
         let thing = rng.below(self.objects.len());
         let object = self.objects[thing];
-        match rng.weighted(&[20, 14, 9, 30, 5, 5, 4, 6]) {
+        match rng.weighted(weights) {
             0 => {
                 let place = rng.pick(&self.places);
                 if here == Some(place) {

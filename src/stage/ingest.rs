@@ -106,6 +106,10 @@ fn from_folder(plan: &Plan, folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> 
     for path in sorted_dir(folder)? {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         if wanted(plan, &name) {
+            let about = std::fs::metadata(&path).map_err(|e| Error::io("cannot read", &path, e))?;
+            if !about.is_file() || about.len() > MAX_MEMBER {
+                return Err(Error::new(format!("{} is no file, or larger than {MAX_MEMBER} bytes", path.display())));
+            }
             let bytes = std::fs::read(&path).map_err(|e| Error::io("cannot read", &path, e))?;
             files.insert(name, bytes);
         }
@@ -157,6 +161,13 @@ fn from_archive(plan: &Plan, path: &Path, pin: Option<&Pin>) -> Result<BTreeMap<
         let (Some(name), true) = (parts.last(), parts.len() >= 2 && parts[parts.len() - 2] == "en") else { continue };
         if !wanted(plan, name) {
             continue;
+        }
+        if !entry.header().entry_type().is_file() || files.contains_key(name) {
+            return Err(Error::new(format!(
+                "the archive {} holds {} as a link, a device, or twice",
+                path.display(),
+                member.display()
+            )));
         }
         let mut bytes = Vec::new();
         entry.by_ref().take(MAX_MEMBER + 1).read_to_end(&mut bytes).map_err(fault)?;

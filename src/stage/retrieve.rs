@@ -9,7 +9,7 @@ use crate::record::{Instance, LocalPool, Passage};
 use crate::story::named;
 
 /// Raised when this stage ranks otherwise with the same vectors.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What ranking needs of one language.
 pub struct Side<'a> {
@@ -33,7 +33,7 @@ pub fn query(instance: &Instance, pack: &crate::language::Pack, query: Query) ->
 pub fn allowed(instance: &Instance, passages: &[Passage], variant: Variant) -> Vec<bool> {
     let story = &instance.story;
     let relations = story.task.number() == 4;
-    let actions: Vec<usize> = story.facts.iter().map(|f| action(f.message().pattern)).collect();
+    let actions: Vec<usize> = story.facts.iter().filter_map(|f| action(f.message().pattern)).collect();
     let objects: Vec<u8> =
         story.facts.iter().flat_map(|f| named(*f)).filter(|(kind, _)| *kind == Kind::Object).map(|(_, o)| o).collect();
     let fine = |passage: &Passage| {
@@ -47,12 +47,15 @@ pub fn allowed(instance: &Instance, passages: &[Passage], variant: Variant) -> V
         let variant_fine = match variant {
             Variant::Unconstrained => true,
             // qa4 tells of no action, so any will do there.
-            Variant::SameAction => relations || messages().any(|m| actions.contains(&action(m.pattern))),
+            Variant::SameAction => {
+                relations || messages().all(|m| action(m.pattern).is_none_or(|a| a == MOVES || actions.contains(&a)))
+            }
+            // A story without objects has none to keep.
             Variant::SameObject => {
                 objects.is_empty()
-                    || messages().any(|m| {
-                        PATTERNS[m.pattern as usize].slots[Slot::O as usize]
-                            && objects.contains(&m.slots[Slot::O as usize])
+                    || messages().all(|m| {
+                        !PATTERNS[m.pattern as usize].slots[Slot::O as usize]
+                            || objects.contains(&m.slots[Slot::O as usize])
                     })
             }
         };
@@ -61,14 +64,16 @@ pub fn allowed(instance: &Instance, passages: &[Passage], variant: Variant) -> V
     passages.iter().map(fine).collect()
 }
 
-/// The kind of event a pattern tells of: moves, takes, drops, gives, states, or none.
-fn action(pattern: u8) -> usize {
+/// The kind of event a pattern tells of, by its place in this list; none for fillers, scenes and relations.
+fn action(pattern: u8) -> Option<usize> {
     let name = &PATTERNS[pattern as usize];
     ["move", "take", "drop", "give", "is_in", "not_in", "no_longer", "either"]
         .iter()
-        .position(|key| name.section == "facts" && name.key.starts_with(key))
-        .unwrap_or(usize::MAX - pattern as usize)
+        .position(|key| name.section == "facts" && name.key.trim_end_matches("_there") == *key)
 }
+
+/// [`action`] of a move.
+const MOVES: usize = 0;
 
 /// The passages by descending score, as many as the largest length can hold in any of the languages.
 ///

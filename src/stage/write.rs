@@ -13,7 +13,7 @@ use crate::plan::{FilePlan, Plan};
 use crate::recipe::{Kind, Length};
 use crate::record::{Instance, LocalPool};
 use crate::report::Progress;
-use crate::store::{Lists, make_dir, sync_dir};
+use crate::store::{Lists, make_dir, sorted_dir, sync_dir};
 use crate::story::{self, ANSWERERS, Answer, Mentions, SourceTask, credit, guesses};
 use crate::table::{self, FileConstants, GROUP_BYTES, SCHEMA};
 use arrow_array::builder::StringBuilder;
@@ -74,7 +74,8 @@ pub struct Stats {
 }
 
 impl Stats {
-    fn add(&mut self, other: &Stats, first: bool) {
+    /// Adds the sums of other rows; `first` while there are none yet.
+    pub(crate) fn add(&mut self, other: &Stats, first: bool) {
         self.tokens += other.tokens;
         self.tokens_min = if first { other.tokens_min } else { self.tokens_min.min(other.tokens_min) };
         self.tokens_max = self.tokens_max.max(other.tokens_max);
@@ -215,10 +216,8 @@ impl Journal {
                 }
             }
         }
-        if done.is_empty() && folder.exists() {
-            std::fs::remove_dir_all(folder).map_err(|e| Error::io("cannot remove", folder, e))?;
-        }
         make_dir(folder)?;
+        sweep(folder, folder, &done)?;
         let mut file = File::create(&path).map_err(|e| Error::io("cannot write", &path, e))?;
         let mut text = head + "\n";
         for entry in done.values() {
@@ -244,6 +243,26 @@ impl Journal {
         self.done.lock().expect("no thread panics").insert(entry.path.clone(), entry);
         Ok(())
     }
+}
+
+/// Removes everything below a folder but finished data files: halves of files, and what an interrupted
+/// publication left.
+fn sweep(root: &Path, folder: &Path, done: &BTreeMap<String, DataFile>) -> Result<()> {
+    for path in sorted_dir(folder)? {
+        let fault = |e| Error::io("cannot remove", &path, e);
+        let name = path.strip_prefix(root).expect("below the root").to_string_lossy();
+        if done.contains_key(name.as_ref()) {
+            continue;
+        }
+        if !path.is_dir() || path.is_symlink() {
+            std::fs::remove_file(&path).map_err(fault)?;
+        } else if done.keys().any(|kept| kept.starts_with(&format!("{name}/"))) {
+            sweep(root, &path, done)?;
+        } else {
+            std::fs::remove_dir_all(&path).map_err(fault)?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes the files that the journal does not hold yet.

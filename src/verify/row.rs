@@ -3,24 +3,27 @@
 use super::{Checker, Depth};
 use crate::error::{Error, Result};
 use crate::fail;
-use crate::family::reasoning::{CONTEXT, answers, question_of};
+use crate::family::reasoning::{CONTEXT, LocalStory, answers, question_of};
 use crate::hash::Digest;
 use crate::language::Pack;
-use crate::recipe::{Allowance, Kind, Length, Ranking, Task};
-use crate::seed::Seed;
+use crate::plan::FilePlan;
+use crate::recipe::{Allowance, Kind, Order, Ranking, SourceKind, Task};
+use crate::seed::{Seed, mix};
 use crate::stage::certify::split;
 use crate::stage::distractors::{banned, holds};
 use crate::stage::select::depths;
-use crate::story::{Answer, Fact, Question, Solution, solve};
-use crate::table::{int, numbers, read_by_language, read_ledger, read_spans, text, texts};
-use arrow_array::RecordBatch;
+use crate::stage::write::Stats;
+use crate::story::{Answer, Fact, Question, Solution, SourceTask, Story, solve};
+use crate::table::{self, int, numbers, read_by_language, read_ledger, read_spans, text, texts};
+use arrow_array::{Array, RecordBatch};
 use rustc_hash::FxHashMap;
 
 /// What reading one file keeps between its rows.
 #[derive(Default)]
 pub(super) struct Reading {
-    /// What a line says and how many tokens it has (with its line feed); no fact for clean noise.
-    known: FxHashMap<String, (Option<Fact>, u32)>,
+    /// What a line says and how many tokens it has (with its line feed); no fact for clean noise. And the row
+    /// that held it last.
+    known: FxHashMap<String, (Known, u64)>,
     facts: Vec<Fact>,
     /// For each of the facts, whether it is a needle.
     is_needle: Vec<bool>,
@@ -28,21 +31,28 @@ pub(super) struct Reading {
     pub(super) lines: u64,
     pub(super) proven: u64,
     pub(super) rederived: u64,
+    pub(super) stats: Stats,
+    rows: u64,
     pub(super) whole: u64,
 }
+
+/// What a line says, and its tokens.
+type Known = (Option<Fact>, u32);
 
 /// A line map beyond this size is begun anew, so that memory stays bounded.
 const KNOWN: usize = 400_000;
 
 impl Checker<'_> {
-    pub(super) fn row(&self, batch: &RecordBatch, row: usize, path: &str, reading: &mut Reading) -> Result<()> {
+    pub(super) fn row(&self, batch: &RecordBatch, row: usize, plan: &FilePlan, reading: &mut Reading) -> Result<()> {
         let get = |name: &str| text(batch, name, row);
         let (id, prompt, instance) = (get("id"), get("prompt"), get("instance_id"));
         let parts = [instance, get("language"), get("length"), get("strategy"), get("distractor_kind")];
         if id != parts.join("-") {
             fail!("the id is not made of instance, language, length, strategy and kind");
         }
-        if !path.contains(&format!("/{}_{}", get("language"), get("length"))) {
+        let place =
+            [plan.language.code(), &plan.length.to_string(), plan.strategy.name(), plan.kind.name()].map(str::to_owned);
+        if parts[1..] != place {
             fail!("the row belongs into another file");
         }
         if Digest::of(prompt).to_string() != get("prompt_sha256") {
@@ -59,8 +69,15 @@ impl Checker<'_> {
         if pack.sentence(question.message()) != get("question") {
             fail!("the question column is not the prompt's question");
         }
-        // Lines: meaning, and tokens by seams.
         let head = prompt.len() - tail.len() - context.len();
+        let task = get("source_task").parse::<SourceTask>().map_err(Error::new)?;
+        let english = self.packs.get("en").ok_or_else(|| Error::new("the release has no English pack"))?;
+        let story = Story { task, facts: Vec::new(), question };
+        let local = LocalStory::new(&story, pack, english, self.recipe.prompt.instruction_language);
+        if local.head != prompt[..head] || local.tail != tail {
+            fail!("the text around the context is not that of pack and task");
+        }
+        // Lines: meaning, and tokens by seams.
         debug_assert!(prompt[..head].ends_with(CONTEXT));
         if reading.known.len() > KNOWN {
             reading.known.clear();
@@ -73,22 +90,29 @@ impl Checker<'_> {
         reading.facts.clear();
         reading.is_needle.clear();
         let mut needles: Vec<Fact> = Vec::with_capacity(spans.len());
+        let (mut lines, mut repeated, mut longest) = (0, 0, 0);
+        reading.rows += 1;
         for line in context.split_inclusive('\n') {
             reading.lines += 1;
+            lines += 1;
             let sentence = line.strip_suffix('\n').ok_or_else(|| Error::new("the context's last line has no end"))?;
             if sentence.chars().next().is_none_or(|c| !self.tokenizer.seam_adds(c)) {
                 fail!("a line of the context is empty or begins with whitespace or a slash");
             }
-            let (fact, count) = match reading.known.get(sentence) {
-                Some(known) => *known,
+            let is_needle = spans.get(next).is_some_and(|span| span.start == at as u64);
+            let (fact, count) = match reading.known.get_mut(sentence) {
+                Some((known, last)) => {
+                    repeated += u64::from(*last == reading.rows && !is_needle);
+                    *last = reading.rows;
+                    *known
+                }
                 None => {
                     let fact = self.read_line(sentence, pack, noise, &mut reading.banned)?;
                     let known = (fact, self.tokenizer.count(line) as u32);
-                    reading.known.insert(sentence.to_owned(), known);
+                    reading.known.insert(sentence.to_owned(), (known, reading.rows));
                     known
                 }
             };
-            let is_needle = spans.get(next).is_some_and(|span| span.start == at as u64);
             if is_needle {
                 let span = spans[next];
                 if span.end != (at + sentence.len()) as u64 {
@@ -110,6 +134,7 @@ impl Checker<'_> {
             reading.facts.extend(fact);
             at += line.len();
             tokens += u64::from(count);
+            longest = longest.max(u64::from(count));
         }
         let context_tokens = (tokens - head_tokens).max(1);
         tokens += self.tokenizer.count(tail) as u64;
@@ -133,7 +158,10 @@ impl Checker<'_> {
                 fail!("counted whole, the prompt has {whole} tokens, recorded are {n_tokens}");
             }
         }
-        self.budget(get("length"), get("strategy"), n_tokens)?;
+        let mut stats = Stats { tokens: n_tokens, tokens_min: n_tokens, tokens_max: n_tokens, ..Stats::default() };
+        stats.prompt_bytes = prompt.len() as u64;
+        (stats.lines, stats.repeated) = (lines, repeated);
+        self.budget(plan, n_tokens, longest, &mut stats)?;
         let support = numbers(batch, "supporting", row);
         let flagged: Vec<i64> = (0..spans.len() as i64).filter(|n| spans[*n as usize].supporting).collect();
         if support != flagged {
@@ -152,6 +180,8 @@ impl Checker<'_> {
         if !noise && get("certificate") != "solved" || noise && get("certificate") != "contained" {
             fail!("the certificate is {:?}", get("certificate"));
         }
+        let first = reading.stats == Stats::default();
+        reading.stats.add(&stats, first);
         reading.proven += 1;
         self.meaning(id, instance, question, &needles)?;
         self.set(batch, row, context, &needles, reading)
@@ -179,18 +209,27 @@ impl Checker<'_> {
         }
     }
 
-    fn budget(&self, length: &str, strategy: &str, n_tokens: u64) -> Result<()> {
-        let length: Length = length.parse().map_err(Error::new)?;
+    /// Never over; and not so short that one more passage would surely have fitted.
+    fn budget(&self, plan: &FilePlan, n_tokens: u64, longest: u64, stats: &mut Stats) -> Result<()> {
+        if plan.length.0 == 0 {
+            return Ok(());
+        }
         let budget = &self.recipe.budget;
         let answer = match &budget.answer {
             Allowance::Same(n) => *n,
-            Allowance::Each(each) => each.iter().find(|(s, _)| s.name() == strategy).map_or(0, |(_, n)| *n),
+            Allowance::Each(each) => each.get(&plan.strategy).copied().unwrap_or(0),
         };
         let all = n_tokens + u64::from(answer) + u64::from(budget.template);
-        let most = u64::from(length.0) * u64::from(budget.unit);
-        if length.0 > 0 && all > most {
-            fail!("prompt, answer and template need {all} tokens, {length} has {most}");
+        let most = u64::from(plan.length.0) * u64::from(budget.unit);
+        if all > most {
+            fail!("prompt, answer and template need {all} tokens, {} has {most}", plan.length);
         }
+        // The next passage has seven lines at most; none is much longer than the longest here.
+        if most - all > 7 * 3 * longest.max(8) {
+            fail!("prompt, answer and template need only {all} tokens of {most}");
+        }
+        stats.fill = all * 1_000_000 / most;
+        stats.fill_min = stats.fill;
         Ok(())
     }
 
@@ -282,6 +321,12 @@ impl Checker<'_> {
     /// between them at the depths of their instance? False where this cannot be made again.
     fn rederive(&self, numbers: &[u32], instance: &str, reading: &Reading) -> Result<bool> {
         let (Some(pool), Some(seed)) = (&self.pool, &self.seed) else { return Ok(false) };
+        if self.recipe.prompt.order == Order::Shuffled {
+            let key = seed.derive("order", instance).bits();
+            if !numbers.is_sorted_by_key(|n| (mix(key, *n), *n)) {
+                fail!("the distractors do not stand in the order of their instance");
+            }
+        }
         let depths = depths(seed, instance, reading.is_needle.iter().filter(|n| **n).count());
         // The passage before which each fact stands.
         let mut slots =
@@ -337,6 +382,15 @@ impl Checker<'_> {
             .collect();
         if read_by_language(batch, row) != expected {
             fail!("answers_by_language are not the gold in every language");
+        }
+        for column in ["position", "prompt_kind", "pair_id", "system", "messages", "expected", "repeats"] {
+            if !table::column(batch, column).is_null(row) {
+                fail!("{column} has a value, which this family does not have");
+            }
+        }
+        let simulated = self.recipe.source.kind == SourceKind::Simulate;
+        if table::column(batch, "source_id").is_null(row) != simulated {
+            fail!("source_id does not fit the source");
         }
         let n_tokens = int(batch, "n_tokens", row);
         if read_ledger(batch, row) != [(self.tokenizer.name().to_owned(), n_tokens)] {

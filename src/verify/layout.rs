@@ -1,0 +1,204 @@
+//! Checks of a release as a whole: its files, what recipe and manifest say of them, and of themselves.
+
+use super::{Checker, Finding};
+use crate::hash::Digest;
+use crate::manifest::{Manifest, Match, canary, compare};
+use crate::plan::{FilePlan, counts, files};
+use crate::recipe::Length;
+use crate::stage::select::fixed_order;
+use crate::stage::write::{DataFile, Stats};
+use crate::store::sorted_dir;
+use crate::story::SourceTask;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path};
+
+const SUMS: &str = "SHA256SUMS";
+
+/// What every release holds beside data and packs.
+const ALWAYS: [&str; 3] = ["README.md", "manifest.json", "recipe.toml"];
+
+/// Every file of the release stands in SHA256SUMS with the digest it has, and nothing else is there.
+pub fn check_sums(folder: &Path) -> Vec<Finding> {
+    let finding = |file: &str, what: String| Finding { file: file.to_owned(), row: None, what };
+    let Ok(text) = std::fs::read_to_string(folder.join(SUMS)) else {
+        return vec![finding(SUMS, "is missing or cannot be read".to_owned())];
+    };
+    let mut findings = Vec::new();
+    let mut listed = BTreeMap::new();
+    for line in text.lines() {
+        match line.split_once("  ").and_then(|(hex, name)| Some((name, Digest::parse(hex)?))) {
+            Some((name, digest)) if is_inside(name) => drop(listed.insert(name.to_owned(), digest)),
+            Some((name, _)) => findings.push(finding(SUMS, format!("names {name:?}, which is not inside the release"))),
+            None => findings.push(finding(SUMS, format!("line {line:?} is not `<SHA-256>  <path>`"))),
+        }
+    }
+    let mut there = Vec::new();
+    list(folder, "", &mut there);
+    for name in &there {
+        if name != SUMS && !listed.contains_key(name) {
+            findings.push(finding(name, "is not listed in SHA256SUMS".to_owned()));
+        }
+    }
+    for name in ALWAYS {
+        if !listed.contains_key(name) {
+            findings.push(finding(name, "is not listed in SHA256SUMS".to_owned()));
+        }
+    }
+    let listed: Vec<(String, Digest)> = listed.into_iter().collect();
+    let wrong = listed.par_iter().filter_map(|(name, digest)| {
+        let path = folder.join(name);
+        let regular = std::fs::symlink_metadata(&path).is_ok_and(|about| about.is_file());
+        match regular.then(|| Digest::of_file(&path)) {
+            Some(Ok((found, _))) if found == *digest => None,
+            Some(Ok((found, bytes))) => {
+                Some(finding(name, format!("its {bytes} bytes have SHA-256 {found}, SHA256SUMS says {digest}")))
+            }
+            _ => Some(finding(name, "is listed in SHA256SUMS but cannot be read".to_owned())),
+        }
+    });
+    findings.extend(wrong.collect::<Vec<_>>());
+    findings
+}
+
+/// Is it a path below the release, without a way out of it?
+pub fn is_inside(name: &str) -> bool {
+    !name.is_empty() && Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// Names of the files below a folder.
+fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) {
+    for path in sorted_dir(folder).unwrap_or_default() {
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        if path.is_dir() && !path.is_symlink() {
+            list(&path, &format!("{prefix}{name}/"), names);
+        } else {
+            names.push(format!("{prefix}{name}"));
+        }
+    }
+}
+
+impl Checker<'_> {
+    pub(super) fn sums(&self) {
+        for finding in check_sums(self.folder) {
+            self.find(&finding.file, None, finding.what);
+        }
+    }
+
+    /// What the manifest says of packs, seed and itself.
+    pub(super) fn about(&self, manifest: &Manifest) {
+        let find = |what: String| self.find("manifest.json", None, what);
+        let languages: BTreeSet<String> = self.recipe.grid.languages.iter().map(ToString::to_string).collect();
+        if !manifest.packs.keys().eq(languages.iter()) {
+            find("its packs are not those of the recipe's languages".to_owned());
+        }
+        for (language, digest) in &manifest.packs {
+            let name = format!("packs/{language}.toml");
+            match self.packs.get(language) {
+                None => self.find(&name, None, "is missing"),
+                Some(pack) if pack.digest() != *digest => {
+                    self.find(&name, None, format!("has SHA-256 {}, the manifest says {digest}", pack.digest()))
+                }
+                Some(_) => {}
+            }
+        }
+        if self.recipe.release.name.0 != manifest.name || self.recipe.release.version.0 != manifest.version {
+            self.find("recipe.toml", None, "is of another release than the manifest");
+        }
+        if manifest.licence != self.recipe.release.licence || manifest.date != self.recipe.release.date {
+            find("licence or date are not the recipe's".to_owned());
+        }
+        if manifest.canary != canary(&manifest.name, &manifest.version) {
+            find("the canary is not that of this name and version".to_owned());
+        }
+        if self.seed.as_ref().is_some_and(|seed| seed.digest() != manifest.seed_digest) {
+            find("seed_digest is not that of the recipe's seed".to_owned());
+        }
+        let tokens: u64 = manifest.files.iter().map(|f| f.stats.tokens).sum();
+        let rows: u64 = manifest.files.iter().map(|f| f.rows).sum();
+        if (tokens, rows) != (manifest.tokens, manifest.rows) {
+            find("tokens or rows are not the sums over its files".to_owned());
+        }
+        let mut instances: BTreeMap<SourceTask, u64> = BTreeMap::new();
+        for (source, _) in self.order(manifest) {
+            *instances.entry(source).or_default() += 1;
+        }
+        if instances != manifest.instances {
+            find("instances are not those that recipe and filter give".to_owned());
+        }
+    }
+
+    /// The data files that recipe and filter give, with what the manifest says of each.
+    pub(super) fn layout<'m>(&self, manifest: &'m Manifest) -> Vec<(&'m DataFile, FilePlan)> {
+        let filter = manifest.filter.clone().unwrap_or_default();
+        let expected: Vec<FilePlan> = files(self.recipe).into_iter().filter(|file| filter.keeps(file)).collect();
+        for file in &manifest.files {
+            if !expected.iter().any(|plan| plan.path() == file.path) {
+                self.find("manifest.json", None, format!("{:?} is no file of this recipe and filter", file.path));
+            }
+        }
+        let mut there = Vec::new();
+        list(&self.folder.join("data"), "data/", &mut there);
+        for name in there {
+            if !expected.iter().any(|plan| plan.path() == name) {
+                self.find(&name, None, "is no file of this recipe and filter");
+            }
+        }
+        let mut plans = Vec::new();
+        for plan in expected {
+            match manifest.files.iter().find(|file| file.path == plan.path()) {
+                Some(file) => plans.push((file, plan)),
+                None => {
+                    self.find(&plan.path(), None, "recipe and filter give this file, the manifest does not have it")
+                }
+            }
+        }
+        plans
+    }
+
+    /// The instances of the release, in the fixed order: source task and id.
+    fn order(&self, manifest: &Manifest) -> Vec<(SourceTask, String)> {
+        let order = fixed_order(&counts(self.recipe));
+        let limit = manifest.filter.as_ref().and_then(|f| f.limit).map_or(order.len(), |n| n as usize);
+        order.into_iter().take(limit).map(|(_, source, n)| (source, format!("{source}-{n:05}"))).collect()
+    }
+
+    /// A file holds the instances of the release in the fixed order, but for tasks that begin later.
+    pub(super) fn instances(&self, file: &DataFile, ids: &[String], plan: &FilePlan, manifest: &Manifest) {
+        let starts = |source: &SourceTask| manifest.starts.get(source).and_then(|start| start.parse::<Length>().ok());
+        let holds = |source: &SourceTask| plan.length.0 == 0 || starts(source).is_none_or(|start| plan.length >= start);
+        let order = self.order(manifest);
+        let expected = order.iter().filter(|(source, _)| holds(source)).map(|(_, id)| id);
+        if !expected.clone().eq(ids) {
+            let n = expected.count();
+            self.find(&file.path, None, format!("its {} rows are not the {n} instances in their order", ids.len()));
+        }
+        if ids.len() as u64 != file.rows {
+            self.find(&file.path, None, format!("has {} rows, the manifest says {}", ids.len(), file.rows));
+        }
+        match Digest::of_file(&self.folder.join(&file.path)) {
+            Ok((digest, bytes)) if (digest, bytes) == (file.sha256, file.bytes) => {}
+            _ => self.find(&file.path, None, "the manifest gives another size or SHA-256"),
+        }
+    }
+
+    /// What the manifest says of a file's rows. (Answerers over contexts are not counted again.)
+    pub(super) fn stats(&self, file: &DataFile, found: &Stats) {
+        let said = Stats { rarest: BTreeMap::new(), commonest: BTreeMap::new(), ..file.stats.clone() };
+        if said != *found {
+            self.find(&file.path, None, format!("its rows come to {found:?}, the manifest says {said:?}"));
+        }
+    }
+
+    /// A release under an accepted name and version is the accepted one.
+    pub(super) fn accepted(&self, manifest: &Manifest) {
+        match compare(manifest) {
+            Ok(Match::Differs(_)) => {
+                let what = format!("is not the accepted {} {}", manifest.name, manifest.version);
+                self.find("manifest.json", None, what);
+            }
+            Ok(_) => {}
+            Err(e) => self.find("manifest.json", None, e.to_string()),
+        }
+    }
+}
