@@ -168,7 +168,7 @@ fn a_sound_release_passes_and_every_touch_is_found() {
     forge(&|p| p.replacen("<context>\n", "<context>\nMary went to the park.\n", 1), "out of order");
     forge(&|p| p.replace("\n</context>", "\nAlice went to the park.\n</context>"), "another depth than recorded");
     forge(&|p| p.replace("<context>", ""), "no context between its tags");
-    forge(&|p| p.to_owned() + " ", "tokens, recorded are");
+    forge(&|p| p.to_owned() + " ", "the text around the context");
     forge(&|p| p.replacen("short statements", "long statements", 1), "the text around the context");
     // A file left out, in the manifest as well.
     std::fs::remove_dir_all(release.join("data/hi_2k")).unwrap();
