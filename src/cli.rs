@@ -11,7 +11,7 @@ use crate::stage::ingest::ingest;
 use crate::store::Store;
 use crate::story::SourceTask;
 use crate::verify::{Depth, verify};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -36,6 +36,11 @@ enum Verb {
     Verify(VerifyArgs),
     /// Print one prompt of a release with its needles marked
     Show(ShowArgs),
+    /// Print a script that completes command lines, for a shell to read
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 #[derive(Args)]
@@ -109,6 +114,7 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Recipe(args) => recipe(args),
         Verb::Verify(args) => verify_release(args),
         Verb::Show(args) => show_row(args),
+        Verb::Completions { shell } => completions(shell),
     }
 }
 
@@ -351,6 +357,12 @@ fn verify_release(args: VerifyArgs) -> Result<bool> {
     }
     print(&out)?;
     Ok(well)
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<bool> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "nihbuild", &mut script);
+    print(&String::from_utf8_lossy(&script)).map(|()| true)
 }
 
 fn show_row(args: ShowArgs) -> Result<bool> {

@@ -146,6 +146,7 @@ fn candidates(answer: Answer, task: SourceTask, plan: &Plan) -> u64 {
 /// Accepted digests, by `<name>-<version>`.
 const ACCEPTED: &[(&str, &str)] = &[
     ("mlrbench-1.0.0", include_str!("../checksums/mlrbench-1.0.0.json")),
+    ("mlrbench-babi-1.0.0", include_str!("../checksums/mlrbench-babi-1.0.0.json")),
     ("golden-1.0.0", include_str!("../checksums/golden-1.0.0.json")),
 ];
 

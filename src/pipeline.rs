@@ -12,9 +12,10 @@ use crate::record::{LocalPool, Passage};
 use crate::report::{Progress, Stopwatch};
 use crate::stage::assemble::{RowPlan, Sizes, fit, local_story};
 use crate::stage::ingest::{Ingested, ingest};
+use crate::stage::journal::Journal;
 use crate::stage::localize::{self, Lines};
 use crate::stage::select::{self, Selected, select};
-use crate::stage::write::{DataFile, FileRows, Inputs, Journal, Ranked, Side, holds, write};
+use crate::stage::write::{DataFile, FileRows, Inputs, Ranked, Side, holds, write};
 use crate::stage::{distractors, embed, retrieve};
 use crate::store::{Key, Lock, Store, sync_dir, write_aside};
 use crate::verify::check_sums;
@@ -105,7 +106,7 @@ fn there_already(plan: &Plan, identity: &Digest, folder: &Path) -> Result<Manife
     let text = std::fs::read_to_string(&path).map_err(|e| Error::io("cannot read", &path, e))?;
     let manifest: Manifest = serde_json::from_str(&text).map_err(|e| Error::new(e.to_string()).at(path.display()))?;
     if manifest.plan != *identity {
-        return Err(Error::new(format!("{} holds another release of this name and version", folder.display()))
+        return Err(Error::new(format!("{} holds another release of this name and version: of another recipe, other sources, or another version of this program", folder.display()))
             .help("raise release.version, build elsewhere with --out DIR, or remove that folder"));
     }
     if let Some(finding) = check_sums(folder).into_iter().next() {

@@ -25,6 +25,8 @@ fn help_and_usage() {
     ] {
         assert!(help.out.contains(flag), "{flag}");
     }
+    let script = bench.run(&["completions", "bash"]).success().out;
+    assert!(script.contains("--languages") && script.contains("verify"));
     bench.run(&["bake"]).failure(2, &["unrecognized subcommand"]);
     bench.run(&["recipe", "golden", "--languages", "fr"]).failure(2, &["unknown language `fr`", "en, de"]);
     bench.run(&["recipe", "golden", "--lengths", "8k"]).failure(2, &["the recipe has no 8k, it has 0k, 2k, 4k"]);

@@ -2,7 +2,7 @@
 
 use crate::language::{Kind, Pack};
 use crate::recipe::InstructionLanguage;
-use crate::story::{Answer, Fact, Question, SourceTask, Story};
+use crate::story::{Answer, Question, SourceTask, Story};
 
 /// Where the context begins in a prompt.
 pub const CONTEXT: &str = "<context>\n";
@@ -137,11 +137,6 @@ fn orders(n: usize) -> Vec<Vec<usize>> {
             .collect();
     }
     all
-}
-
-/// Is the fact one that a story tells, rather than a filler of the distractors?
-pub fn is_story_fact(fact: Fact) -> bool {
-    !matches!(fact, Fact::Idle(_))
 }
 
 /// The question that a final prompt asks, read from its text: the sentence after the context.

@@ -234,11 +234,6 @@ impl Pack {
         all
     }
 
-    /// Is the person of this number a woman?
-    pub fn is_feminine(&self, actor: u8) -> bool {
-        self.forms.gender[Kind::Actor as usize][actor as usize] == 1
-    }
-
     /// Does the language put spaces between words? (Told by how it joins two sentences.)
     pub fn writes_spaces(&self) -> bool {
         !self.instructions.join.is_empty()

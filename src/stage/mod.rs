@@ -5,6 +5,7 @@ pub mod certify;
 pub mod distractors;
 pub mod embed;
 pub mod ingest;
+pub mod journal;
 pub mod localize;
 pub mod retrieve;
 pub mod select;
