@@ -106,7 +106,8 @@ fn there_already(plan: &Plan, identity: &Digest, folder: &Path) -> Result<Manife
     let text = std::fs::read_to_string(&path).map_err(|e| Error::io("cannot read", &path, e))?;
     let manifest: Manifest = serde_json::from_str(&text).map_err(|e| Error::new(e.to_string()).at(path.display()))?;
     if manifest.plan != *identity {
-        return Err(Error::new(format!("{} holds another release of this name and version: of another recipe, other sources, or another version of this program", folder.display()))
+        let what = "another release of this name and version: of another recipe, other sources, or another version of this program";
+        return Err(Error::new(format!("{} holds {what}", folder.display()))
             .help("raise release.version, build elsewhere with --out DIR, or remove that folder"));
     }
     if let Some(finding) = check_sums(folder).into_iter().next() {

@@ -91,6 +91,10 @@ fn a_pool_too_small_says_so() {
     );
     bench.run(&["recipe", "r.toml"]).failure(2, &["the pool runs out", "raise distractors.pool (now 50)"]);
     assert!(!bench.path("build/x/1.0.0").exists());
+    let noise =
+        std::fs::read_to_string(bench.path("r.toml")).unwrap().replace("pool = 50", "pool = 20\nkind = \"noise\"");
+    bench.write("noise.toml", &noise);
+    bench.run(&["recipe", "noise.toml"]).failure(2, &["the pool runs out", "raise distractors.pool"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Fits distractors to a budget and renders a row: a pure function of the plan, an instance and its ranking.
 
 use super::distractors;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fail;
 use crate::family::reasoning::{self, CONTEXT, LocalStory};
 use crate::language::{Language, Pack};
@@ -78,7 +78,8 @@ pub fn fit(index: usize, sizes: &Sizes, ranking: &[u32], pool: &LocalPool, budge
         row.bytes += pool.bytes(passage as usize) as u32;
         row.passages += 1;
     }
-    fail!("the ranking of instance {index} ends before the budget of {budget} tokens is filled")
+    Err(Error::new(format!("the pool runs out: its passages do not fill {budget} tokens for instance {index}"))
+        .help("raise distractors.pool, or leave out the longest lengths"))
 }
 
 /// What rendering needs of one file.
