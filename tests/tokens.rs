@@ -63,3 +63,22 @@ fn known_counts() {
     assert_eq!(tokenizer.count(""), 0);
     assert_eq!(tokenizer.count("Mary went to the garden.\n"), 6);
 }
+
+#[test]
+fn counts_are_those_of_another_implementation() {
+    // tiktoken-rs merges by rank as OpenAI's own library does; whole prompts of every language, both vocabularies.
+    let bench = crate::support::Bench::new();
+    bench.write("r.toml", &crate::support::small("counts", crate::support::QUICK));
+    let release = bench.run(&["recipe", "r.toml"]).success().release(&bench);
+    let others = [tiktoken_rs::o200k_base().unwrap(), tiktoken_rs::cl100k_base().unwrap()];
+    let mut compared = 0;
+    for path in crate::support::data_files(&release) {
+        for (id, prompt) in crate::support::prompts(&release.join(&path)).into_iter().step_by(3) {
+            for (ours, other) in tokenizers().iter().zip(&others) {
+                assert_eq!(ours.count(&prompt), other.encode_ordinary(&prompt).len(), "{id} {}", ours.name());
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 150, "only {compared} counts were compared");
+}
