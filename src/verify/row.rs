@@ -15,8 +15,14 @@ use crate::stage::select::depths;
 use crate::stage::write::Stats;
 use crate::story::{Answer, Fact, Question, Solution, SourceTask, Story, solve};
 use crate::table::{self, int, numbers, read_by_language, read_ledger, read_spans, text, texts};
-use arrow_array::{Array, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use rustc_hash::FxHashMap;
+
+/// Is one of the items null, or one of their fields?
+fn has_null(items: &ArrayRef) -> bool {
+    items.null_count() > 0 || items.as_struct_opt().is_some_and(|fields| fields.columns().iter().any(has_null))
+}
 
 /// What reading one file keeps between its rows.
 #[derive(Default)]
@@ -289,6 +295,12 @@ impl Checker<'_> {
         let Some(numbers) = ids.iter().map(number).collect::<Option<Vec<u32>>>() else {
             fail!("a distractor id is not its kind's letter and a number");
         };
+        if let (Order::Shuffled, Some(seed)) = (self.recipe.prompt.order, &self.seed) {
+            let key = seed.derive("order", get("instance_id")).bits();
+            if !numbers.is_sorted_by_key(|n| (mix(key, *n), *n)) {
+                fail!("the distractors do not stand in the order of their instance");
+            }
+        }
         let mut sorted = numbers.clone();
         sorted.sort_unstable();
         sorted.dedup();
@@ -321,12 +333,6 @@ impl Checker<'_> {
     /// between them at the depths of their instance? False where this cannot be made again.
     fn rederive(&self, numbers: &[u32], instance: &str, reading: &Reading) -> Result<bool> {
         let (Some(pool), Some(seed)) = (&self.pool, &self.seed) else { return Ok(false) };
-        if self.recipe.prompt.order == Order::Shuffled {
-            let key = seed.derive("order", instance).bits();
-            if !numbers.is_sorted_by_key(|n| (mix(key, *n), *n)) {
-                fail!("the distractors do not stand in the order of their instance");
-            }
-        }
         let depths = depths(seed, instance, reading.is_needle.iter().filter(|n| **n).count());
         // The passage before which each fact stands.
         let mut slots =
@@ -386,6 +392,12 @@ impl Checker<'_> {
         for column in ["position", "prompt_kind", "pair_id", "system", "messages", "expected", "repeats"] {
             if !table::column(batch, column).is_null(row) {
                 fail!("{column} has a value, which this family does not have");
+            }
+        }
+        for column in ["answers", "answer_variants", "distractor_ids", "supporting", "needle_spans"] {
+            let lists = table::column(batch, column).as_list::<i32>();
+            if lists.is_null(row) || has_null(&lists.value(row)) {
+                fail!("{column} is null, or holds a null");
             }
         }
         let simulated = self.recipe.source.kind == SourceKind::Simulate;
