@@ -301,7 +301,7 @@ fn dry_run(plan: &Plan, json: bool) -> Result<()> {
     // A bare story has about 300 tokens; the other lengths are filled.
     let of = |length: Length| match length.0 {
         0 => 300,
-        n => u64::from(n) * u64::from(plan.recipe.budget.unit),
+        _ => plan.recipe.budget.tokens(length),
     };
     let tokens: u64 = plan.files.iter().map(|f| of(f.length) * u64::from(plan.instances())).sum();
     let disk = tokens / 1000 * BYTES_PER_KILOTOKEN + rows * 1500;

@@ -192,7 +192,7 @@ impl Keys {
             version: retrieve::VERSION,
             params: json!({
                 "query": recipe.retrieval.query, "variant": recipe.distractors.variant, "language": language,
-                "need": u64::from(plan.largest().0) * u64::from(recipe.budget.unit),
+                "need": recipe.budget.tokens(plan.largest()),
             }),
             inputs,
         };

@@ -190,17 +190,8 @@ impl Plan {
 
     /// Tokens that a prompt of a length may have; none at 0k, whose prompts are as long as their stories.
     pub fn budget(&self, length: Length, strategy: Strategy) -> Option<u64> {
-        let reserve = self.reserve(strategy);
-        (length.0 > 0).then(|| (u64::from(length.0) * u64::from(self.recipe.budget.unit)).saturating_sub(reserve))
-    }
-
-    /// Tokens kept free: the answer allowance and the chat template.
-    pub fn reserve(&self, strategy: Strategy) -> u64 {
-        let answer = match &self.recipe.budget.answer {
-            Allowance::Same(n) => *n,
-            Allowance::Each(each) => each[&strategy],
-        };
-        u64::from(answer) + u64::from(self.recipe.budget.template)
+        let budget = &self.recipe.budget;
+        (length.0 > 0).then(|| budget.tokens(length).saturating_sub(budget.reserve(strategy)))
     }
 
     /// The smallest length that has a budget.

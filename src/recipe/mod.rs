@@ -281,6 +281,23 @@ impl Default for Budget {
     }
 }
 
+impl Budget {
+    /// Tokens that a length stands for.
+    pub fn tokens(&self, length: Length) -> u64 {
+        u64::from(length.0) * u64::from(self.unit)
+    }
+
+    /// Tokens kept free: the answer allowance and the chat template. (A strategy without an allowance is refused
+    /// when the plan is made.)
+    pub fn reserve(&self, strategy: Strategy) -> u64 {
+        let answer = match &self.answer {
+            Allowance::Same(n) => *n,
+            Allowance::Each(each) => each.get(&strategy).copied().unwrap_or(0),
+        };
+        u64::from(answer) + u64::from(self.template)
+    }
+}
+
 /// `budget.answer`
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a number of tokens, or a table of strategies and numbers")]

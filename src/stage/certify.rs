@@ -24,7 +24,6 @@ pub struct Seen {
 pub struct Certifier<'a> {
     pack: &'a Pack,
     lines: &'a Lines<'a>,
-    kind: Kind,
     facts: Vec<Fact>,
     /// For each line of the pool, the prompt that held it last.
     last: Vec<u32>,
@@ -33,13 +32,8 @@ pub struct Certifier<'a> {
 
 impl<'a> Certifier<'a> {
     /// A certifier of one language and kind.
-    pub fn new(pack: &'a Pack, lines: &'a Lines<'a>, kind: Kind) -> Self {
-        Certifier { pack, lines, kind, facts: Vec::new(), last: vec![0; lines.len()], prompts: 0 }
-    }
-
-    /// The certificate's name, as the column holds it.
-    pub fn name(&self) -> &'static str {
-        certificate(self.kind)
+    pub fn new(pack: &'a Pack, lines: &'a Lines<'a>) -> Self {
+        Certifier { pack, lines, facts: Vec::new(), last: vec![0; lines.len()], prompts: 0 }
     }
 
     /// Proves a prompt against its printed gold; counts what the context names, if asked.

@@ -94,7 +94,7 @@ pub fn rank(
     };
     let mut order: Vec<(std::cmp::Reverse<i32>, u32)> =
         (0..size).filter(|n| allowed[*n]).map(|n| (std::cmp::Reverse(score(n)), n as u32)).collect();
-    let need = u64::from(plan.largest().0) * u64::from(plan.recipe.budget.unit);
+    let need = plan.recipe.budget.tokens(plan.largest());
     let mut sorted = 0;
     loop {
         // Sort a longer and longer head until it holds more than the largest length in every language.

@@ -126,11 +126,11 @@ fn simulated(plan: &Plan, order: &[(Task, SourceTask, u32)]) -> Result<Selected>
 }
 
 fn no_story(plan: &Plan, task: SourceTask, smallest: Option<Length>) -> Error {
-    let reserve = plan.recipe.prompt.strategies.iter().map(|s| plan.reserve(*s)).max().unwrap_or(0);
+    let reserve = plan.recipe.prompt.strategies.iter().map(|s| plan.recipe.budget.reserve(*s)).max().unwrap_or(0);
     match smallest {
         Some(length) => Error::new(format!(
             "no story of {task} fits {length} ({} tokens less {reserve} for answer and template) in every language",
-            u64::from(length.0) * u64::from(plan.recipe.budget.unit)
+            plan.recipe.budget.tokens(length)
         ))
         .help("leave out that length, raise budget.unit, or lower budget.answer"),
         None => Error::new(format!("no story of {task} could be drawn")),

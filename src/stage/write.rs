@@ -4,7 +4,7 @@
 //! in the journal with its digests.
 
 use super::assemble::{Material, RowPlan, Sizes, render};
-use super::certify::{Certifier, Seen};
+use super::certify::{Certifier, Seen, certificate};
 use super::journal::Journal;
 use super::localize::Lines;
 use crate::error::{Error, Result};
@@ -284,9 +284,8 @@ fn group<'a>(
         .expect("every file's language and kind are prepared");
     let pack = plan.pack(file.language);
     let material = Material { file, pack, pool: side.pool };
-    let certifier =
-        certifiers.entry((file.language, file.kind)).or_insert_with(|| Certifier::new(pack, side.lines, file.kind));
-    let reserve = plan.reserve(file.strategy);
+    let certifier = certifiers.entry((file.language, file.kind)).or_insert_with(|| Certifier::new(pack, side.lines));
+    let reserve = plan.recipe.budget.reserve(file.strategy);
     let budget = plan.budget(file.length, file.strategy);
     let counts_mentions = file.language == plan.recipe.grid.languages[0];
     let mut made = Vec::with_capacity(rows.len());
@@ -305,14 +304,13 @@ fn group<'a>(
         let Seen { lines, repeated } = certifier
             .certify(&prompt, &row.answers[0], counts_mentions.then_some(&mut mentions))
             .map_err(|e| e.at(format!("row {}", row.id)).help("this is a bug: no release was written"))?;
-        row.certificate = certifier.name();
+        row.certificate = certificate(file.kind);
         let mut this =
             Stats { tokens: row.n_tokens, tokens_min: row.n_tokens, tokens_max: row.n_tokens, ..Stats::default() };
         this.prompt_bytes = prompt.len() as u64;
         (this.lines, this.repeated) = (lines, repeated);
         if let Some(budget) = budget {
-            let length = u64::from(file.length.0) * u64::from(plan.recipe.budget.unit);
-            this.fill = (row.n_tokens + reserve) * 1_000_000 / length;
+            this.fill = (row.n_tokens + reserve) * 1_000_000 / plan.recipe.budget.tokens(file.length);
             this.fill_min = this.fill;
             this.over = u64::from(row.n_tokens > budget);
         }
@@ -351,12 +349,8 @@ fn group<'a>(
 /// Credit of answering with the candidate that the context names most.
 fn commonest(instance: &Instance, mentions: &Mentions) -> Option<u32> {
     let kind = instance.story.question.answered_by()?;
-    let answer = match instance.answer {
-        Answer::Place(_) => Answer::Place,
-        Answer::Actor(_) => Answer::Actor,
-        _ => Answer::Object,
-    };
-    credit(&Some(story::commonest(&mentions.counts[kind as usize]).map(answer).collect()), instance.answer)
+    let all = story::commonest(&mentions.counts[kind as usize]).map(|n| Answer::entity(kind, n));
+    credit(&Some(all.collect()), instance.answer)
 }
 
 /// Hands a group to its file; writes what is next in order, and closes the file after the last group.

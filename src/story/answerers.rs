@@ -83,11 +83,7 @@ pub fn guesses(story: &Story, mentions: &Mentions) -> [Guess; ANSWERERS.len()] {
     let one = |answer: Option<Answer>| answer.map(|a| vec![a]);
     match (story.question, story.question.answered_by()) {
         (_, Some(kind)) => {
-            let answer = match kind {
-                Kind::Place => Answer::Place,
-                Kind::Object => Answer::Object,
-                Kind::Actor => Answer::Actor,
-            };
+            let answer = |n: u8| Answer::entity(kind, n);
             let counts = &mentions.counts[kind as usize];
             let least = counts.iter().copied().min().unwrap_or(0);
             let rarest = (0..counts.len() as u8).filter(|e| counts[*e as usize] == least).map(answer).collect();

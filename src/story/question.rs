@@ -137,6 +137,15 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// The answer that is one entity.
+    pub fn entity(kind: Kind, n: u8) -> Answer {
+        match kind {
+            Kind::Place => Answer::Place(n),
+            Kind::Actor => Answer::Actor(n),
+            Kind::Object => Answer::Object(n),
+        }
+    }
+
     /// The objects of a list answer, by number.
     pub fn listed(objects: u64) -> impl Iterator<Item = u8> {
         (0..64).filter(move |n| objects >> n & 1 == 1)

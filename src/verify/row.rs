@@ -7,9 +7,9 @@ use crate::family::reasoning::{CONTEXT, LocalStory, answers, question_of};
 use crate::hash::Digest;
 use crate::language::Pack;
 use crate::plan::FilePlan;
-use crate::recipe::{Allowance, Kind, Order, Ranking, SourceKind, Task};
+use crate::recipe::{Kind, Order, Ranking, SourceKind, Task};
 use crate::seed::{Seed, mix};
-use crate::stage::certify::split;
+use crate::stage::certify::{certificate, split};
 use crate::stage::distractors::{banned, holds};
 use crate::stage::select::depths;
 use crate::stage::write::Stats;
@@ -183,7 +183,7 @@ impl Checker<'_> {
             }
             _ => fail!("the facts alone do not give the context's answer"),
         }
-        if !noise && get("certificate") != "solved" || noise && get("certificate") != "contained" {
+        if get("certificate") != certificate(plan.kind) {
             fail!("the certificate is {:?}", get("certificate"));
         }
         let first = reading.stats == Stats::default();
@@ -221,12 +221,8 @@ impl Checker<'_> {
             return Ok(());
         }
         let budget = &self.recipe.budget;
-        let answer = match &budget.answer {
-            Allowance::Same(n) => *n,
-            Allowance::Each(each) => each.get(&plan.strategy).copied().unwrap_or(0),
-        };
-        let all = n_tokens + u64::from(answer) + u64::from(budget.template);
-        let most = u64::from(plan.length.0) * u64::from(budget.unit);
+        let all = n_tokens + budget.reserve(plan.strategy);
+        let most = budget.tokens(plan.length);
         if all > most {
             fail!("prompt, answer and template need {all} tokens, {} has {most}", plan.length);
         }
