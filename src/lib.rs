@@ -45,6 +45,7 @@ pub mod embedder;
 pub mod error;
 pub mod family;
 pub mod hash;
+pub mod index;
 pub mod language;
 pub mod manifest;
 pub mod pipeline;

@@ -1,6 +1,9 @@
 //! Text to vectors of small integers, so that similarity is exact on every machine.
 
 mod ngram;
+#[cfg(feature = "embed")]
+pub mod onnx;
+pub mod pinned;
 
 use crate::recipe::EmbedderName;
 

@@ -5,6 +5,7 @@
 //! To add a language: put a pack file beside this one and add one line to `LANGUAGES`.
 
 mod file;
+mod matching;
 mod names;
 mod pack;
 mod pattern;

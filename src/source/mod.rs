@@ -1,4 +1,9 @@
-//! Where stories come from: one module a format.
+//! Where stories, questions and passages come from: one module a format, and how files are had.
 
+pub mod archive;
 pub mod babi;
+pub mod clean;
+pub mod collection;
+pub mod fetch;
 pub mod pins;
+pub mod squad;
