@@ -2,10 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::language::Language;
-use crate::manifest::{Accepted, Manifest, Match};
-use crate::pipeline::{self, Keys, Outcome};
+use crate::manifest::{Accepted, Manifest, Match, PassageFacts};
+use crate::pipeline::{self, Drift, Outcome, reasoning::Keys};
 use crate::plan::{Filter, Options, Plan};
-use crate::recipe::{Length, Recipe, SourceKind};
+use crate::recipe::{Family, Length, Recipe, SourceKind};
 use crate::show::show;
 use crate::stage::ingest::ingest;
 use crate::store::Store;
@@ -32,6 +32,8 @@ pub struct Cli {
 enum Verb {
     /// Build a release from a recipe
     Recipe(RecipeArgs),
+    /// Download what a recipe reads, check it against its pins, and keep it for builds without a network
+    Fetch(FetchArgs),
     /// Check a release from its files alone
     Verify(VerifyArgs),
     /// Print one prompt of a release with its needles marked
@@ -45,12 +47,13 @@ enum Verb {
 
 #[derive(Args)]
 struct RecipeArgs {
-    /// A path, else a name under recipes/, else a recipe built in (mlrbench, mlrbench-babi, golden)
+    /// A path, else a name under recipes/, else a recipe built in (see the list below)
     recipe: String,
-    /// Only the first N instances of the fixed order: balanced over the tasks, 10 within 100
+    /// Only the first N instances of the fixed order: balanced over the tasks, 10 within 100; of MLNeedle the
+    /// first N questions of each cell
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
-    /// Only these languages
+    /// Only these languages; of MLNeedle those of needle and haystack (a multilingual haystack stays)
     #[arg(long, value_name = "CODES", value_delimiter = ',')]
     languages: Option<Vec<Language>>,
     /// Only these lengths, such as 0k,8k
@@ -62,7 +65,7 @@ struct RecipeArgs {
     /// Folder of the store and of releases
     #[arg(long, value_name = "DIR", default_value = "build")]
     out: PathBuf,
-    /// Folder of source files (bAbI: holding en/qa1_*.txt, or the archive tasks_1-20_v1-2.tar.gz)
+    /// Folder of source files, searched with the folders directly below it; what is not there is downloaded
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Threads [default: one a core]
@@ -71,12 +74,51 @@ struct RecipeArgs {
     /// Never open a socket; what would be downloaded must be there
     #[arg(long)]
     offline: bool,
+    /// Folder that holds the folder of the recipe's embedding model
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+    /// The ONNX Runtime's library (libonnxruntime.so) [default: what ORT_DYLIB_PATH names]
+    #[arg(long, value_name = "FILE")]
+    runtime: Option<PathBuf>,
+    /// Folder of pins, such as that of a release: vectors found there are not computed again
+    #[arg(long, value_name = "DIR")]
+    pins: Option<PathBuf>,
+    /// A file of further pins, in the form of checksums/sources.toml; its entries come first
+    #[arg(long, value_name = "FILE")]
+    sources: Option<PathBuf>,
+    /// Compute pinned vectors anew and report what that would change; build nothing
+    #[arg(long, conflicts_with_all = ["dry_run", "accept"])]
+    rederive: bool,
     /// Print what would be built, and what of it must be made anew; write nothing
     #[arg(long)]
     dry_run: bool,
     /// Write the digests of the result to FILE, in the form that checksums/ holds
     #[arg(long, value_name = "FILE")]
     accept: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct FetchArgs {
+    /// A path, else a name under recipes/, else a recipe built in
+    recipe: String,
+    /// Folder of the store, of the cache and of releases
+    #[arg(long, value_name = "DIR", default_value = "build")]
+    out: PathBuf,
+    /// Folder of source files that are there already
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Folder that holds the folder of the recipe's embedding model
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+    /// A file of further pins, in the form of checksums/sources.toml; its entries come first
+    #[arg(long, value_name = "FILE")]
+    sources: Option<PathBuf>,
+    /// Another seed than the recipe's: another sample of a collection
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -112,6 +154,7 @@ struct ShowArgs {
 pub fn run(cli: Cli) -> Result<bool> {
     match cli.verb {
         Verb::Recipe(args) => recipe(args),
+        Verb::Fetch(args) => fetch(args),
         Verb::Verify(args) => verify_release(args),
         Verb::Show(args) => show_row(args),
         Verb::Completions { shell } => completions(shell),
@@ -148,12 +191,19 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
         data: args.data,
         jobs: threads(args.jobs)?,
         offline: args.offline,
+        models: args.models,
+        runtime: args.runtime,
+        pins: pins_of(args.pins, &name),
+        sources: args.sources,
     };
     let plan = Plan::new(recipe, options).map_err(|e| e.at(format!("recipe {name}")))?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.options.jobs).build();
     let pool = pool.map_err(|e| Error::new(format!("cannot start threads: {e}")))?;
     if args.dry_run {
         return pool.install(|| dry_run(&plan, args.json)).map(|()| true);
+    }
+    if args.rederive {
+        return rederived(&pool.install(|| pipeline::rederive(&plan))?, args.json);
     }
     let outcome = pool.install(|| pipeline::build(&plan))?;
     let mut well = !matches!(outcome.accepted, Match::Differs(_));
@@ -177,6 +227,57 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
         print(&summary(&plan, &outcome))?;
     }
     Ok(well)
+}
+
+/// Folders of pins: the one given, and the one beside the recipe, where it is a release's.
+fn pins_of(given: Option<PathBuf>, recipe: &str) -> Vec<PathBuf> {
+    let beside = std::path::Path::new(recipe).parent().map(|folder| folder.join("pins"));
+    given.into_iter().chain(beside.filter(|folder| folder.is_dir())).collect()
+}
+
+fn rederived(drift: &Drift, json: bool) -> Result<bool> {
+    let well = drift.prompts_differ == 0;
+    if json {
+        return print_json(drift).map(|()| well);
+    }
+    print(&format!(
+        "components {} of {} differ (by at most {}), ranks {} of {}, prompts {} of {}\n",
+        drift.components_differ,
+        drift.components,
+        drift.largest,
+        drift.ranks_differ,
+        drift.ranks,
+        drift.prompts_differ,
+        drift.prompts
+    ))?;
+    Ok(well)
+}
+
+fn fetch(args: FetchArgs) -> Result<bool> {
+    let (name, recipe) = Recipe::find(&args.recipe)?;
+    let options = Options {
+        seed: args.seed,
+        out: args.out,
+        data: args.data,
+        jobs: threads(None)?,
+        models: args.models,
+        sources: args.sources,
+        ..Options::default()
+    };
+    let plan = Plan::new(recipe, options).map_err(|e| e.at(format!("recipe {name}")))?;
+    let fetched = pipeline::fetch(&plan)?;
+    if args.json {
+        return print_json(&fetched).map(|()| true);
+    }
+    let mut out = String::new();
+    for source in &fetched {
+        out += &format!("{}  {} bytes  sha256 {}\n", source.name, source.bytes, source.sha256);
+    }
+    if fetched.is_empty() {
+        out += "this recipe reads nothing from outside\n";
+    }
+    print(&out)?;
+    Ok(true)
 }
 
 /// A share in millionths as a percentage.
@@ -244,10 +345,15 @@ fn summary(plan: &Plan, outcome: &Outcome) -> String {
             percent(repeated * 1_000_000 / lines)
         );
     }
+    if let Some(facts) = &manifest.passages {
+        out += &passage_facts(facts);
+    }
     if let Some(n) = manifest.distinct_sentences.values().max() {
         let _ = writeln!(out, "\n  {n} distinct sentences in the pool of {} passages", plan.recipe.distractors.pool);
     }
-    let _ = writeln!(out, "\n  trivial answerers over the stories: score (chance); of few stories it says little");
+    if !manifest.answerers.is_empty() {
+        let _ = writeln!(out, "\n  trivial answerers over the stories: score (chance); of few stories it says little");
+    }
     for (task, rules) in &manifest.answerers {
         let scores: Vec<String> =
             rules.iter().map(|(rule, s)| format!("{rule} {}% ({}%)", s.score / 10_000, s.chance / 10_000)).collect();
@@ -272,6 +378,34 @@ fn summary(plan: &Plan, outcome: &Outcome) -> String {
     out
 }
 
+/// What is to be known of questions and passages from outside.
+fn passage_facts(facts: &PassageFacts) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::from("\n");
+    let counted = |counts: &std::collections::BTreeMap<String, u64>| -> String {
+        counts.iter().map(|(what, n)| format!("{n} {what}")).collect::<Vec<_>>().join(", ")
+    };
+    let _ = writeln!(out, "  {} passages in the haystack, the same in every language", facts.passages);
+    if facts.questions > 0 {
+        let by: Vec<String> = facts.questions_by_languages.iter().map(|(l, n)| format!("{n} in {l} languages")).collect();
+        let _ = writeln!(out, "  {} questions admitted, of {}", facts.questions, by.join(", "));
+    }
+    if !facts.refused.is_empty() {
+        let _ = writeln!(out, "  refused questions: {}", counted(&facts.refused));
+    }
+    for (file, dropped) in facts.dropped.iter().filter(|(_, dropped)| !dropped.is_empty()) {
+        let _ = writeln!(out, "  dropped from {file}: {}", counted(dropped));
+    }
+    if !facts.kept_apart.is_empty() {
+        let _ = writeln!(out, "  pairs of passage and question kept apart: {}", counted(&facts.kept_apart));
+    }
+    if !facts.engine.is_empty() {
+        let recall = facts.recall.map_or(String::new(), |(recall, at)| format!(", recall@{at} {}", percent(recall)));
+        let _ = writeln!(out, "  nearest passages: {}{recall}", facts.engine);
+    }
+    out
+}
+
 /// Trivial answerers that count what the whole context names, at the longest length that was built.
 fn context_answerers(plan: &Plan, manifest: &Manifest) -> String {
     let longest = plan.files.iter().zip(&manifest.files).filter(|(_, f)| !f.stats.rarest.is_empty());
@@ -288,22 +422,29 @@ fn context_answerers(plan: &Plan, manifest: &Manifest) -> String {
 /// What a build of this kind needed on disk, in bytes a thousand tokens: measured on the default recipe.
 const BYTES_PER_KILOTOKEN: u64 = 780;
 
-fn dry_run(plan: &Plan, json: bool) -> Result<()> {
+/// Stages whose outputs are not in the store yet. What depends on downloads is not looked into.
+fn to_run(plan: &Plan) -> Result<Vec<String>> {
+    if plan.recipe.reads_passages() {
+        return Ok(vec!["all that are not in the store, which the sources decide".to_owned()]);
+    }
     let ingested = match plan.recipe.source.kind {
         SourceKind::Babi => ingest(plan)?,
-        SourceKind::Simulate => Default::default(),
+        _ => Default::default(),
     };
-    let keys = Keys::new(plan, &ingested);
     let store = Store::new(plan.options.out.join("store"));
-    let missing: Vec<String> =
-        keys.all().into_iter().filter(|(_, key)| !store.has(key)).map(|(name, _)| name).collect();
-    let rows = u64::from(plan.instances()) * plan.files.len() as u64;
+    let keys = Keys::new(plan, &ingested, None);
+    Ok(keys.all().into_iter().filter(|(_, key)| !store.has(key)).map(|(name, _)| name).collect())
+}
+
+fn dry_run(plan: &Plan, json: bool) -> Result<()> {
+    let missing = to_run(plan)?;
+    let rows: u64 = plan.files.iter().map(|file| plan.rows_of(file)).sum();
     // A bare story has about 300 tokens; the other lengths are filled.
     let of = |length: Length| match length.0 {
         0 => 300,
         _ => plan.recipe.budget.tokens(length),
     };
-    let tokens: u64 = plan.files.iter().map(|f| of(f.length) * u64::from(plan.instances())).sum();
+    let tokens: u64 = plan.files.iter().map(|f| of(f.length) * plan.rows_of(f)).sum();
     let disk = tokens / 1000 * BYTES_PER_KILOTOKEN + rows * 1500;
     let folder = plan.folder();
     let exists = folder.exists();
@@ -317,6 +458,13 @@ fn dry_run(plan: &Plan, json: bool) -> Result<()> {
     out += &format!("\n# release       {}{}\n", folder.display(), if exists { " (exists)" } else { "" });
     out += &format!("# instances     {} of {}\n", plan.instances(), plan.total());
     out += &format!("# files         {} of {}\n", plan.files.len(), plan.grid.len());
+    if plan.family == Family::Passage {
+        for length in &plan.recipe.grid.lengths {
+            let files = plan.files.iter().filter(|f| f.length == *length);
+            let prompts: u64 = files.map(|f| plan.rows_of(f)).sum();
+            out += &format!("# prompts       {prompts} of {length}\n");
+        }
+    }
     out += &format!(
         "# prompts       {rows}\n# tokens        at most {tokens}\n# disk          about {} MB\n",
         disk / 1_000_000 + 1

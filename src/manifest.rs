@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::plan::{Filter, Plan};
 use crate::recipe::SourceKind;
+use crate::stage::embed::PinFile;
 use crate::stage::ingest::SourceFile;
 use crate::stage::select::Selected;
 use crate::stage::write::DataFile;
@@ -68,6 +69,39 @@ pub struct Manifest {
     pub answerers: BTreeMap<SourceTask, BTreeMap<String, Score>>,
     /// Distinct sentences of the synthetic pool, by language.
     pub distinct_sentences: BTreeMap<String, u64>,
+    /// Vectors of a neural model, published with the release.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins: Vec<PinFile>,
+    /// What was read, dropped and found where passages from outside are used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passages: Option<PassageFacts>,
+}
+
+/// What a manifest says of questions, needles and haystack passages.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct PassageFacts {
+    /// Passages of the haystack, the same in every language.
+    pub passages: u64,
+    /// What was dropped while reading, by file and reason.
+    pub dropped: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Questions by the number of languages they exist in.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub questions_by_languages: BTreeMap<u32, u64>,
+    /// Admitted questions.
+    pub questions: u64,
+    /// Refused questions, by reason.
+    pub refused: BTreeMap<String, u64>,
+    /// Pairs of a passage and a question that never meet, by reason.
+    pub kept_apart: BTreeMap<String, u64>,
+    /// Questions that two needle languages share in their cells, as `de es`; one language with itself is its cell's size.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shared: BTreeMap<String, u64>,
+    /// How the nearest were found.
+    pub engine: String,
+    /// Passages ranked for each question.
+    pub ranked: u64,
+    /// Share of the exact nearest that the engine finds, in millionths, and among how many nearest.
+    pub recall: Option<(u64, u64)>,
 }
 
 /// How a trivial answerer does.
@@ -130,7 +164,7 @@ pub fn answerers(selected: &Selected, plan: &Plan) -> BTreeMap<SourceTask, BTree
 fn candidates(answer: Answer, task: SourceTask, plan: &Plan) -> u64 {
     let spread = match plan.recipe.source.kind {
         SourceKind::Simulate => plan.recipe.stories.answers,
-        SourceKind::Babi => AnswerSpread::Official,
+        SourceKind::Babi | SourceKind::Squad => AnswerSpread::Official,
     };
     let kind = |answer: &Answer| match answer {
         Answer::Place(_) => 0,

@@ -4,7 +4,10 @@ use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Digest;
 use crate::language::{Language, Pack};
-use crate::recipe::{Allowance, Kind, Length, Recipe, SeedSource, SourceKind, Strategy, Task};
+use crate::recipe::{
+    Allowance, Choice, Family, Haystack, Kind, Last, Length, Middle, Pairs, Position, PromptKind, QuestionLanguage, Recipe,
+    SeedSource, SourceKind, Strategy, Task,
+};
 use crate::seed::Seed;
 use crate::story::SourceTask;
 use crate::tokenizer::Tokenizer;
@@ -26,9 +29,14 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether a file is left.
+    /// Whether a file is left. Of cells, needle and haystack must both be among the languages; a multilingual
+    /// haystack always is.
     pub fn keeps(&self, file: &FilePlan) -> bool {
-        self.languages.as_ref().is_none_or(|l| l.contains(&file.language))
+        let haystack = |l: &Vec<Language>| match file.cell.and_then(|cell| cell.haystack) {
+            Some(Haystack::In(language)) => l.contains(&language),
+            Some(Haystack::Multilingual) | None => true,
+        };
+        self.languages.as_ref().is_none_or(|l| l.contains(&file.language) && haystack(l))
             && self.lengths.as_ref().is_none_or(|l| l.contains(&file.length))
     }
 
@@ -73,12 +81,20 @@ pub struct Options {
     pub jobs: usize,
     /// Never open a socket.
     pub offline: bool,
+    /// Folder that holds the embedding model's folder.
+    pub models: Option<PathBuf>,
+    /// The ONNX Runtime's library.
+    pub runtime: Option<PathBuf>,
+    /// Folders of pins, searched before the store.
+    pub pins: Vec<PathBuf>,
+    /// A file of further pins of sources.
+    pub sources: Option<PathBuf>,
 }
 
 /// One data file of a release.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FilePlan {
-    /// Language of its rows.
+    /// Language of its rows: of the story, or of the needle.
     pub language: Language,
     /// Their length.
     pub length: Length,
@@ -86,8 +102,22 @@ pub struct FilePlan {
     pub strategy: Strategy,
     /// Their kind of distractors.
     pub kind: Kind,
-    /// The config's name: `zh_8k`, with strategy and kind where the recipe has several.
+    /// MLNeedle's further axes; none in other families.
+    pub cell: Option<Cell>,
+    /// The config's name: `zh_8k`, with strategy and kind where the recipe has several; `de_en_8k` for German
+    /// needles in English haystacks.
     pub config: String,
+}
+
+/// What a file of MLNeedle's has beside needle language and length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cell {
+    /// Language of the haystack; none at 0k, where the needle stands alone.
+    pub haystack: Option<Haystack>,
+    /// Language of the question.
+    pub question: Language,
+    /// What is asked for.
+    pub prompt: PromptKind,
 }
 
 impl FilePlan {
@@ -99,8 +129,10 @@ impl FilePlan {
 
 /// A recipe, resolved.
 pub struct Plan {
-    /// The recipe as written.
+    /// The recipe, with the defaults of its family filled in.
     pub recipe: Recipe,
+    /// The family.
+    pub family: Family,
     /// The seed's text was read from outside and is not written down.
     pub seed: Seed,
     /// The packs of the recipe's languages, in its order.
@@ -127,7 +159,11 @@ impl Plan {
         if let Some(seed) = options.seed {
             recipe.release.seed = SeedSource::Number(seed);
         }
+        let family = recipe.family();
         let seed = read_seed(&recipe.release.seed)?;
+        if family == Family::Passage {
+            fill_cells(&mut recipe)?;
+        }
         if let Some(date) = &recipe.release.date
             && !is_date(date)
         {
@@ -160,7 +196,7 @@ impl Plan {
         if let Some((task, source, n)) = counts.iter().find(|(.., n)| *n > 99_999) {
             fail!("stories.tasks.{} asks for {n} of {source}, at most 99999 fit the ids", task.name());
         }
-        if counts.iter().all(|(.., n)| *n == 0) {
+        if family == Family::Reasoning && counts.iter().all(|(.., n)| *n == 0) {
             fail!("stories.tasks asks for no instance");
         }
         let all = files(&recipe);
@@ -180,7 +216,7 @@ impl Plan {
             ));
         }
         let tokenizer = Tokenizer::new(recipe.tokens.primary);
-        Ok(Plan { recipe, seed, packs, english, tokenizer, counts, kinds, grid: all, files, options })
+        Ok(Plan { recipe, family, seed, packs, english, tokenizer, counts, kinds, grid: all, files, options })
     }
 
     /// The pack of a language of the recipe.
@@ -204,9 +240,26 @@ impl Plan {
         self.recipe.grid.lengths.iter().copied().max().expect("a recipe has lengths")
     }
 
-    /// Instances of the whole recipe.
+    /// Instances of the whole recipe; for MLNeedle the questions of a cell.
     pub fn total(&self) -> u32 {
-        self.counts.iter().map(|(.., n)| n).sum()
+        match self.family {
+            Family::Reasoning => self.counts.iter().map(|(.., n)| n).sum(),
+            Family::Passage => self.recipe.grid.samples.unwrap_or_default(),
+        }
+    }
+
+    /// Rows of a file: its instances, times positions, and twice with twins.
+    pub fn rows_of(&self, file: &FilePlan) -> u64 {
+        let each = file.cell.map_or(1, |cell| {
+            let positions = cell.haystack.map_or(1, |_| self.positions().len() as u64);
+            positions * if cell.prompt == PromptKind::Existence { 2 } else { 1 }
+        });
+        u64::from(self.instances()) * each
+    }
+
+    /// Where needles are asked to stand.
+    pub fn positions(&self) -> &[Position] {
+        self.recipe.grid.positions.as_deref().unwrap_or_default()
     }
 
     /// Instances that this build makes.
@@ -225,7 +278,7 @@ impl Plan {
         if !matches!(recipe.release.seed, SeedSource::Number(_)) {
             recipe.release.seed = SeedSource::HeldOut { digest: self.seed.digest() };
         }
-        toml::to_string(&recipe).expect("a recipe is plain data")
+        recipe.to_toml()
     }
 
     /// Folder of the release: `<name>/<version>`, with the filters' digest where flags narrow the build
@@ -272,6 +325,13 @@ pub fn counts(recipe: &Recipe) -> Vec<(Task, SourceTask, u32)> {
 
 /// Every file of a recipe's grid, in order.
 pub fn files(recipe: &Recipe) -> Vec<FilePlan> {
+    match recipe.family() {
+        Family::Reasoning => story_files(recipe),
+        Family::Passage => cell_files(recipe),
+    }
+}
+
+fn story_files(recipe: &Recipe) -> Vec<FilePlan> {
     let (strategies, kinds) = (&recipe.prompt.strategies, recipe.distractors.kind.list());
     let mut all = Vec::new();
     for &length in &recipe.grid.lengths {
@@ -285,12 +345,143 @@ pub fn files(recipe: &Recipe) -> Vec<FilePlan> {
                     if kinds.len() > 1 {
                         config += &format!("_{}", kind.name());
                     }
-                    all.push(FilePlan { language, length, strategy, kind, config });
+                    all.push(FilePlan { language, length, strategy, kind, cell: None, config });
                 }
             }
         }
     }
     all
+}
+
+/// MLNeedle's files: at each length one for each pair of languages and prompt; at 0k one for each needle language
+/// (and question language, where it follows the haystack's).
+fn cell_files(recipe: &Recipe) -> Vec<FilePlan> {
+    let mut all: Vec<FilePlan> = Vec::new();
+    let prompts = recipe.grid.prompts.clone().unwrap_or_default();
+    let question = recipe.grid.question.unwrap_or(QuestionLanguage::Needle);
+    for &length in &recipe.grid.lengths {
+        for (needle, haystack) in pairs(recipe) {
+            for &prompt in &prompts {
+                let question = match (question, haystack) {
+                    (QuestionLanguage::Fixed(language), _) => language,
+                    (QuestionLanguage::Haystack, Haystack::In(language)) if length.0 > 0 => language,
+                    _ => needle,
+                };
+                let haystack = (length.0 > 0).then_some(haystack);
+                let mut config = format!("{needle}_");
+                config += &haystack.map_or(String::new(), |h| format!("{h}_"));
+                config += &length.to_string();
+                if prompts.len() > 1 {
+                    config += &format!("_{}", prompt.name());
+                }
+                let cell = Some(Cell { haystack, question, prompt });
+                let (strategy, kind) = (Strategy::ZeroShot, Kind::Natural);
+                let file = FilePlan { language: needle, length, strategy, kind, cell, config };
+                if !all.contains(&file) {
+                    all.push(file);
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Pairs of needle and haystack languages, in the order of the recipe's lists.
+pub fn pairs(recipe: &Recipe) -> Vec<(Language, Haystack)> {
+    let needles = recipe.grid.needle.clone().unwrap_or_default();
+    let haystacks = recipe.grid.haystack.clone().unwrap_or_default();
+    let wanted = |needle: Language, haystack: Haystack| match &recipe.grid.pairs {
+        None | Some(Pairs::All) => true,
+        Some(Pairs::Monolingual) => haystack == Haystack::In(needle),
+        Some(Pairs::NeedleVaries) => matches!(haystack, Haystack::In(language) if language.code() == "en"),
+        Some(Pairs::HaystackVaries) => needle.code() == "en",
+        Some(Pairs::List(list)) => list.contains(&(needle, haystack)),
+    };
+    let all = needles.iter().flat_map(|n| haystacks.iter().map(move |h| (*n, *h)));
+    all.filter(|(needle, haystack)| wanted(*needle, *haystack)).collect()
+}
+
+/// Fills in and checks what a recipe of MLNeedle's leaves out.
+fn fill_cells(recipe: &mut Recipe) -> Result<()> {
+    if recipe.source.dataset.is_none() {
+        return Err(Error::new("source.dataset is missing: ids of rows begin with it")
+            .help("give the set of questions a name, such as dataset = \"mlqa\""));
+    }
+    let needles = recipe.source.files.clone().ok_or_else(|| {
+        Error::new("source.files is missing: the names of the files, one a language")
+            .help("such as files = \"xquad.{language}.json\"")
+    })?;
+    for (key, names) in [("source.files", needles), ("haystack.files", recipe.haystack.files.clone())] {
+        if let Some(name) = names.list().iter().find(|n| !n.contains("{language}") && !n.contains("{name}")) {
+            return Err(Error::new(format!("{key}: {name:?} would name the same file for every language"))
+                .help("put {language} where the language's code stands, or {name} for its English name"));
+        }
+    }
+    let grid = &mut recipe.grid;
+    no_repeats("grid.languages", &grid.languages)?;
+    let languages = grid.languages.clone();
+    let english = languages.iter().copied().find(|l| l.code() == "en");
+    let haystacks = || languages.iter().map(|l| Haystack::In(*l)).chain([Haystack::Multilingual]).collect();
+    grid.needle.get_or_insert_with(|| languages.clone());
+    grid.haystack.get_or_insert_with(haystacks);
+    grid.pairs.get_or_insert(Pairs::All);
+    grid.question.get_or_insert(english.map_or(QuestionLanguage::Needle, QuestionLanguage::Fixed));
+    grid.positions.get_or_insert_with(|| Position::ALL.to_vec());
+    grid.samples.get_or_insert(100);
+    grid.choice.get_or_insert(Choice::Shared);
+    grid.prompts.get_or_insert_with(|| vec![PromptKind::Exact]);
+    recipe.prompt.first_label.get_or_insert(1);
+    recipe.prompt.middle.get_or_insert(Middle::Tokens);
+    recipe.prompt.last.get_or_insert(Last::Whole);
+    let grid = &recipe.grid;
+    for (key, used) in [
+        ("grid.needle", grid.needle.clone().unwrap_or_default()),
+        ("grid.haystack", grid.haystack.iter().flatten().filter_map(single).collect()),
+        ("grid.question", grid.question.iter().filter_map(fixed).collect()),
+    ] {
+        if let Some(language) = used.iter().find(|l| !languages.contains(l)) {
+            return Err(Error::new(format!("{key} names {language}, which grid.languages does not"))
+                .help("add it to grid.languages"));
+        }
+    }
+    no_repeats("grid.needle", grid.needle.as_deref().unwrap_or_default())?;
+    no_repeats("grid.haystack", grid.haystack.as_deref().unwrap_or_default())?;
+    no_repeats("grid.positions", grid.positions.as_deref().unwrap_or_default())?;
+    no_repeats("grid.prompts", grid.prompts.as_deref().unwrap_or_default())?;
+    if let Some(Pairs::List(list)) = &grid.pairs {
+        no_repeats("grid.pairs", list)?;
+        let all = pairs(recipe);
+        if let Some((needle, haystack)) = list.iter().find(|pair| !all.contains(pair)) {
+            fail!("grid.pairs names {needle}-{haystack}, which is not of grid.needle and grid.haystack");
+        }
+    }
+    if pairs(recipe).is_empty() {
+        fail!("grid.pairs leaves no pair of needle and haystack languages");
+    }
+    if !(1..=99_999).contains(&grid.samples.unwrap_or_default()) {
+        fail!("grid.samples is {}, expected 1 to 99999", grid.samples.unwrap_or_default());
+    }
+    if recipe.prompt.first_label.is_some_and(|n| n > 1_000) {
+        fail!("prompt.first_label is more than 1000");
+    }
+    if !(1..=1_000_000).contains(&recipe.haystack.sample) {
+        fail!("haystack.sample is {}, expected 1 to 1000000 passages", recipe.haystack.sample);
+    }
+    Ok(())
+}
+
+fn single(haystack: &Haystack) -> Option<Language> {
+    match haystack {
+        Haystack::In(language) => Some(*language),
+        Haystack::Multilingual => None,
+    }
+}
+
+fn fixed(question: &QuestionLanguage) -> Option<Language> {
+    match question {
+        QuestionLanguage::Fixed(language) => Some(*language),
+        _ => None,
+    }
 }
 
 /// Reads the seed; from outside, only its digest is ever written down.

@@ -1,9 +1,10 @@
 //! The rows that flow between stages; plain data.
 
-use crate::language::Message;
+use crate::language::{Language, Message};
 use crate::recipe::Task;
 use crate::story::{Answer, SourceTask, Story};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One instance: a story with its question, the same in every language, length, strategy and kind of distractor.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -103,9 +104,9 @@ pub struct NeedleSpan {
 
 /// One row of a release, but for its prompt, which is rendered into a buffer and never kept. What is not
 /// here is the same for a whole file or null in this family.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Row {
-    /// `<instance>-<language>-<length>-<strategy>-<kind>`.
+    /// `<instance>-<language>-<length>-<strategy>-<kind>`; for MLNeedle see `stage::passages::row_id`.
     pub id: String,
     /// The instance's id.
     pub instance_id: String,
@@ -113,8 +114,14 @@ pub struct Row {
     pub task: &'static str,
     /// Name of its category.
     pub category: &'static str,
-    /// bAbI's task.
+    /// bAbI's task, or the set of questions.
     pub source_task: String,
+    /// Where the needle is asked to stand.
+    pub position: Option<&'static str>,
+    /// What a row and its needle-free twin have in common.
+    pub pair_id: Option<String>,
+    /// `Yes` or `No` where existence is asked for.
+    pub expected: Option<&'static str>,
     /// The question as printed.
     pub question: String,
     /// The gold.
@@ -135,4 +142,30 @@ pub struct Row {
     pub source_id: Option<String>,
     /// How the row was proven.
     pub certificate: &'static str,
+}
+
+/// A question of MLNeedle's, in every language in which it exists.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NeedleInstance {
+    /// `<dataset>-<5 digits>`.
+    pub id: String,
+    /// The id that its source gives it.
+    pub source_id: String,
+    /// By language.
+    pub by_language: BTreeMap<Language, Needle>,
+}
+
+/// A question with the passage that answers it, in one language.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Needle {
+    /// The question.
+    pub question: String,
+    /// The passage.
+    pub context: String,
+    /// The gold answers; the first stands at `start..end`.
+    pub answers: Vec<String>,
+    /// First byte of the answer in the passage.
+    pub start: u32,
+    /// One past its last byte.
+    pub end: u32,
 }

@@ -90,27 +90,48 @@ fn mark(batch: &RecordBatch, color: bool) -> String {
     let (strong, weak, end) = if color { ("\x1b[1;32m", "\x1b[33m", "\x1b[0m") } else { ("[[", "[", "]") };
     let mut out = String::with_capacity(prompt.len() + 1000);
     let mut at = 0;
-    for span in read_spans(batch, 0) {
+    // Where a mark opens or closes. An answer lies inside its needle: whose mark goes on after it.
+    let spans = read_spans(batch, 0);
+    let mut edges: Vec<(usize, bool, usize)> = Vec::new();
+    for (n, span) in spans.iter().enumerate() {
         let (start, stop) = (span.start as usize, span.end as usize);
         // Spans that do not fit the prompt are for `verify` to report.
-        let (Some(between), Some(needle)) = (prompt.get(at..start), prompt.get(start..stop)) else { continue };
-        out.push_str(between);
-        out.push_str(if span.supporting { strong } else { weak });
-        out.push_str(needle);
-        out.push_str(end);
-        if span.supporting && !color {
-            out.push(']');
+        if start < stop && prompt.get(start..stop).is_some() {
+            edges.extend([(start, true, n), (stop, false, n)]);
         }
-        at = stop;
+    }
+    edges.sort_by_key(|(place, opens, n)| (*place, *opens, if *opens { *n } else { usize::MAX - n }));
+    let mut open: Vec<usize> = Vec::new();
+    for (place, opens, n) in edges {
+        out.push_str(&prompt[at..place]);
+        at = place;
+        if opens {
+            out.push_str(if spans[n].supporting { strong } else { weak });
+            open.push(n);
+        } else {
+            out.push_str(end);
+            out.push_str(if spans[n].supporting && !color { "]" } else { "" });
+            open.retain(|other| *other != n);
+            if color && let Some(outer) = open.last() {
+                out.push_str(if spans[*outer].supporting { strong } else { weak });
+            }
+        }
     }
     out.push_str(&prompt[at..]);
     out.push_str("\n\n");
     let _ = writeln!(out, "answer       {}", texts(batch, "answers", 0).join(" | "));
     let variants = texts(batch, "answer_variants", 0);
     let more = variants.len().saturating_sub(ACCEPTED);
-    let _ = writeln!(out, "accepted     {}", variants[..variants.len() - more].join(" | "));
+    if !variants.is_empty() {
+        let _ = writeln!(out, "accepted     {}", variants[..variants.len() - more].join(" | "));
+    }
     if more > 0 {
         let _ = writeln!(out, "             and {more} more (--json lists all)");
+    }
+    if text(batch, "family", 0) == "passage" {
+        for (language, answers) in table::read_by_language(batch, 0) {
+            let _ = writeln!(out, "  in {language}      {}", answers.join(" | "));
+        }
     }
     let _ = writeln!(out, "task         {} ({})", text(batch, "task", 0), text(batch, "source_task", 0));
     let _ = writeln!(out, "tokens       {} ({})", int(batch, "n_tokens", 0), text(batch, "tokenizer", 0));
@@ -118,7 +139,11 @@ fn mark(batch: &RecordBatch, color: bool) -> String {
     let _ = writeln!(out, "certificate  {}", text(batch, "certificate", 0));
     let depths: Vec<String> = read_spans(batch, 0).iter().map(|s| format!("{}%", s.depth / 10_000)).collect();
     if !color {
-        let _ = writeln!(out, "marks        [[a fact that the answer rests on]] [another fact of the story]");
+        let marks = match text(batch, "family", 0) {
+            "passage" => "[the needle [[its answer]]]",
+            _ => "[[a fact that the answer rests on]] [another fact of the story]",
+        };
+        let _ = writeln!(out, "marks        {marks}");
     }
     let _ = writeln!(out, "depths       {}", depths.join(" "));
     out
@@ -147,6 +172,14 @@ fn json(batch: &RecordBatch) -> serde_json::Value {
         "prompt",
         "question",
         "tokenizer",
+        "family",
+        "needle_language",
+        "haystack_language",
+        "question_language",
+        "position",
+        "prompt_kind",
+        "pair_id",
+        "expected",
         "source_id",
         "certificate",
         "prompt_sha256",
@@ -156,6 +189,8 @@ fn json(batch: &RecordBatch) -> serde_json::Value {
     for name in ["answers", "answer_variants", "distractor_ids"] {
         row.insert(name.to_owned(), texts(batch, name, 0).into());
     }
+    let by_language = table::read_by_language(batch, 0).into_iter().map(|(l, answers)| (l, answers.into()));
+    row.insert("answers_by_language".to_owned(), serde_json::Value::Object(by_language.collect()));
     row.insert("supporting".to_owned(), table::numbers(batch, "supporting", 0).into());
     row.insert("n_tokens".to_owned(), int(batch, "n_tokens", 0).into());
     row.insert("needle_spans".to_owned(), spans.into());

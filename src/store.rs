@@ -105,6 +105,16 @@ pub struct Lists {
 }
 
 impl Lists {
+    /// Number of lists.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// True without lists.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// One list.
     pub fn get(&self, n: usize) -> Result<Vec<u32>> {
         use std::os::unix::fs::FileExt;

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::hash::{Digest, RowEncoder};
+use crate::plan::{FilePlan, Plan};
 use crate::record::{NeedleSpan, Row};
 use arrow_array::builder::{BooleanBuilder, Int64Builder, ListBuilder, StringBuilder, StructBuilder};
 use arrow_array::cast::AsArray;
@@ -16,16 +17,48 @@ use std::sync::{Arc, LazyLock};
 /// What all rows of a file have in common.
 #[derive(Clone, Debug)]
 pub struct FileConstants {
-    /// Language of story, question and haystack.
+    /// The family.
+    pub family: &'static str,
+    /// Language of the story, or of the needle.
     pub language: String,
+    /// Language of the haystack; none where there is none.
+    pub haystack_language: Option<String>,
+    /// Language of the question.
+    pub question_language: String,
     /// Its length.
     pub length: String,
     /// Its strategy.
     pub strategy: String,
     /// Its kind of distractors.
     pub distractor_kind: String,
+    /// Which of MLNeedle's prompts.
+    pub prompt_kind: Option<&'static str>,
     /// The tokenizer that `n_tokens` is counted with, and its digest.
     pub tokenizer: (String, String),
+}
+
+impl FileConstants {
+    /// Those of a file of a plan.
+    pub fn of(plan: &Plan, file: &FilePlan) -> FileConstants {
+        let language = file.language.to_string();
+        let (haystack_language, question_language, prompt_kind) = match file.cell {
+            None => (Some(language.clone()), language.clone(), None),
+            Some(cell) => {
+                (cell.haystack.map(|h| h.to_string()), cell.question.to_string(), Some(cell.prompt.name()))
+            }
+        };
+        FileConstants {
+            family: plan.family.name(),
+            language,
+            haystack_language,
+            question_language,
+            length: file.length.to_string(),
+            strategy: file.strategy.name().to_owned(),
+            distractor_kind: file.kind.name().to_owned(),
+            prompt_kind,
+            tokenizer: (plan.tokenizer.name().to_owned(), plan.tokenizer.digest().to_string()),
+        }
+    }
 }
 
 fn list(of: DataType) -> DataType {
@@ -152,16 +185,24 @@ pub fn batch(rows: &[Row], prompts: StringArray, digests: &[Digest], file: &File
     let prompts: ArrayRef = Arc::new(prompts);
     let same = |value: &str| TextColumn::of(std::iter::repeat_n(value, n));
     let text = |of: fn(&Row) -> &str| TextColumn::of(rows.iter().map(of));
+    let maybe = |of: fn(&Row) -> Option<&str>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<StringArray>()) };
+    let same_maybe = |value: Option<&str>| -> ArrayRef { Arc::new(rows.iter().map(|_| value).collect::<StringArray>()) };
     let hex: Vec<String> = digests.iter().map(Digest::to_string).collect();
     let columns = SCHEMA.fields().iter().map(|field| -> ArrayRef {
         match field.name().as_str() {
             "id" => text(|r| &r.id),
             "instance_id" => text(|r| &r.instance_id),
-            "family" => same("reasoning"),
+            "family" => same(file.family),
             "task" => text(|r| r.task),
             "category" => text(|r| r.category),
             "source_task" => text(|r| &r.source_task),
-            "language" | "needle_language" | "haystack_language" | "question_language" => same(&file.language),
+            "language" | "needle_language" => same(&file.language),
+            "haystack_language" => same_maybe(file.haystack_language.as_deref()),
+            "question_language" => same(&file.question_language),
+            "position" => maybe(|r| r.position),
+            "prompt_kind" => same_maybe(file.prompt_kind),
+            "pair_id" => maybe(|r| r.pair_id.as_deref()),
+            "expected" => maybe(|r| r.expected),
             "length" => same(&file.length),
             "strategy" => same(&file.strategy),
             "distractor_kind" => same(&file.distractor_kind),
@@ -184,7 +225,7 @@ pub fn batch(rows: &[Row], prompts: StringArray, digests: &[Digest], file: &File
             }
             "distractor_ids" => TextColumn::lists(rows.iter().map(|r| r.distractor_ids.iter().map(String::as_str))),
             "n_distractors" => ints(rows.iter().map(|r| r.distractor_ids.len() as i64)),
-            "source_id" => Arc::new(rows.iter().map(|r| r.source_id.as_deref()).collect::<StringArray>()),
+            "source_id" => maybe(|r| r.source_id.as_deref()),
             "certificate" => text(|r| r.certificate),
             "prompt_sha256" => TextColumn::of(hex.iter().map(String::as_str)),
             // A column of another family.

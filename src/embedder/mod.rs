@@ -1,31 +1,20 @@
 //! Text to vectors of small integers, so that similarity is exact on every machine.
+//!
+//! [`ngram`] is exact itself. A neural model is not, so its vectors are pinned: computed once, published with the
+//! release, reused bit for bit ([`pinned`], and `stage::embed`).
 
-mod ngram;
+pub mod ngram;
 #[cfg(feature = "embed")]
 pub mod onnx;
 pub mod pinned;
 
-use crate::recipe::EmbedderName;
-
-/// An embedder: a row of the table below.
-pub struct Embedder {
-    /// As recipes write it.
-    pub name: EmbedderName,
-    /// Raised when it makes other vectors of the same text.
-    pub version: u32,
-    /// Components of a vector.
-    pub dimensions: usize,
-    /// The vector of a text; adds nothing to what is there, `out` has `dimensions` components.
-    pub embed: fn(&str, &mut [i8]),
-}
-
-/// Every embedder.
-pub const EMBEDDERS: &[Embedder] =
-    &[Embedder { name: EmbedderName::Ngram, version: 1, dimensions: ngram::DIMENSIONS, embed: ngram::embed }];
-
-/// The embedder of a name.
-pub fn embedder(name: EmbedderName) -> &'static Embedder {
-    EMBEDDERS.iter().find(|e| e.name == name).expect("every name has its row")
+/// Which side of a comparison a text stands on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// What is searched for.
+    Query,
+    /// What is found.
+    Passage,
 }
 
 /// Similarity of two vectors of the same embedder.

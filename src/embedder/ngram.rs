@@ -14,7 +14,11 @@ const NORM: i64 = 512;
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-pub(super) fn embed(text: &str, out: &mut [i8]) {
+/// Raised when it makes other vectors of the same text.
+pub const VERSION: u32 = 1;
+
+/// The vector of a text; `out` has [`DIMENSIONS`] components.
+pub fn embed(text: &str, out: &mut [i8]) {
     let mut counts = [0i64; DIMENSIONS];
     let mut window = [OFFSET; 4];
     let mut seen = 0;

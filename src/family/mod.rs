@@ -1,3 +1,4 @@
 //! The families of benchmarks: what a prompt of each is made of.
 
+pub mod passage;
 pub mod reasoning;

@@ -25,6 +25,9 @@ pub(super) struct File {
     pub instructions: Instructions,
     pub prompt: PromptWords,
     pub noise: Noise,
+    /// Releases older than this section carry packs without it.
+    #[serde(default)]
+    pub matching: Matching,
 }
 
 #[derive(Deserialize)]
@@ -141,4 +144,22 @@ pub(crate) struct PromptWords {
 #[serde(deny_unknown_fields)]
 pub(super) struct Noise {
     pub letters: String,
+}
+
+/// How the language's answers are found in running text; every list may be missing.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Matching {
+    /// Words of their own before an answer that are no part of it.
+    pub articles: Vec<String>,
+    /// The same, written as one with the word.
+    pub joined_articles: Vec<String>,
+    /// What may be joined to the front of a word.
+    pub proclitics: Vec<String>,
+    /// What may be joined to the end of a word.
+    pub endings: Vec<String>,
+    /// Endings that take the place of a word's own.
+    pub changes: BTreeMap<String, Vec<String>>,
+    /// What the language joins to the end of names and words that are not its own.
+    pub endings_on_foreign: Vec<String>,
 }

@@ -7,11 +7,14 @@
 mod file;
 mod matching;
 mod names;
+mod normal;
 mod pack;
 mod pattern;
 mod reader;
 
+pub use matching::{Finder, Pattern, Rules};
 pub use names::*;
+pub use normal::normalize;
 pub use pack::Pack;
 pub use reader::ReadError;
 

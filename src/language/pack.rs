@@ -2,6 +2,7 @@
 
 use super::Message;
 use super::file::{AnswerWords, File, Instructions, OneOrMany, Person, PromptWords};
+use super::matching::Rules;
 use super::names::{ACTORS, Kind, OBJECTS, PATTERNS, PLACES, STORY_ACTORS, Slot};
 use super::pattern::{Segment, compile};
 use super::reader::{ReadError, Reader};
@@ -55,6 +56,7 @@ pub struct Pack {
     instructions: Instructions,
     prompt: PromptWords,
     noise: Vec<char>,
+    matching: Rules,
     reader: Option<Reader>,
 }
 
@@ -109,6 +111,7 @@ impl Pack {
         if noise.len() < 20 {
             fail!("noise.letters needs at least 20 letters");
         }
+        let matching = Rules::new(&file.code, &file.matching)?;
         let mut pack = Pack {
             code: file.code,
             name: file.name,
@@ -120,6 +123,7 @@ impl Pack {
             instructions: file.instructions,
             prompt: file.prompt,
             noise,
+            matching,
             reader: None,
         };
         pack.reader = Some(Reader::new(&pack));
@@ -242,6 +246,11 @@ impl Pack {
     /// The letters random noise is drawn from.
     pub fn noise(&self) -> &[char] {
         &self.noise
+    }
+
+    /// How answers are found in this language's text.
+    pub fn matching(&self) -> &Rules {
+        &self.matching
     }
 
     pub(crate) fn answers(&self) -> &AnswerWords {

@@ -2,9 +2,10 @@
 
 mod values;
 
-pub use values::{Length, Name, OneOrMany, SeedSource, Task, Version};
+pub use values::{Haystack, Length, Name, OneOrMany, Pairs, QuestionLanguage, SeedSource, Task, Version};
 
 use crate::error::{Error, Result};
+use crate::fail;
 use crate::language::Language;
 use crate::story::AnswerSpread;
 use serde::{Deserialize, Serialize};
@@ -17,9 +18,12 @@ use std::path::Path;
 pub struct Recipe {
     /// Name, version, seed, date and licence.
     pub release: Release,
-    /// Where the stories come from.
+    /// Where stories or questions come from.
     #[serde(default)]
     pub source: Source,
+    /// Where passages come from: MLNeedle's haystack, and natural distractors of stories.
+    #[serde(default)]
+    pub haystack: Collection,
     /// Which tasks, and how many instances of each.
     #[serde(default)]
     pub stories: Stories,
@@ -32,6 +36,9 @@ pub struct Recipe {
     /// How distractors are ranked.
     #[serde(default)]
     pub retrieval: Retrieval,
+    /// The model behind `retrieval.embedder = "onnx"`.
+    #[serde(default)]
+    pub embedding: Embedding,
     /// What a length is.
     #[serde(default)]
     pub budget: Budget,
@@ -67,22 +74,48 @@ impl Release {
     }
 }
 
+/// The families of benchmarks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    /// Facts of a story, spread over a haystack: MLRBench.
+    Reasoning,
+    /// One passage that holds the answer, among others: MLNeedle.
+    Passage,
+}
+
+impl Family {
+    /// As columns write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Reasoning => "reasoning",
+            Family::Passage => "passage",
+        }
+    }
+}
+
 /// `[source]`
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Source {
-    /// Simulated stories or bAbI's own.
+    /// Simulated stories, bAbI's own, or questions about passages.
     pub kind: SourceKind,
-    /// Entry of `checksums/sources.toml` that pins the files; none: whatever `--data` holds.
+    /// Entry of `checksums/sources.toml` that pins the files; `{language}` stands for a language's code. None:
+    /// whatever `--data` holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archive: Option<String>,
-    /// Which of bAbI's splits are drawn from.
+    /// Which of the source's splits are drawn from.
     pub splits: Vec<Split>,
+    /// Name of a set of questions: ids begin with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dataset: Option<Name>,
+    /// Name of a set's files, one a language, with `{language}` and `{split}`; also inside a zip.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<OneOrMany<String>>,
 }
 
 impl Default for Source {
     fn default() -> Self {
-        Source { kind: SourceKind::Simulate, archive: None, splits: vec![Split::Test] }
+        Source { kind: SourceKind::Simulate, archive: None, splits: vec![Split::Test], dataset: None, files: None }
     }
 }
 
@@ -94,14 +127,61 @@ pub enum SourceKind {
     Simulate,
     /// The official bAbI files.
     Babi,
+    /// Questions about passages in SQuAD's format, parallel by their ids: MLQA, XQuAD.
+    Squad,
 }
 
-/// One of bAbI's splits.
+/// `[haystack]`: the passages that are no needles.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Collection {
+    /// Format of the files.
+    pub kind: CollectionKind,
+    /// Entry of `checksums/sources.toml`; `{language}` stands for a language's code. None: whatever `--data` holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archive: Option<String>,
+    /// The pin of single languages, where it is another one.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub archives: BTreeMap<Language, String>,
+    /// Name of the files, one a language, with `{language}`, `{name}` (the language's English name) and `{split}`.
+    pub files: OneOrMany<String>,
+    /// Split that `{split}` stands for.
+    pub split: Split,
+    /// Passages that are drawn, the same in every language. (All of a SQuAD file's are taken.)
+    pub sample: u32,
+}
+
+impl Default for Collection {
+    fn default() -> Self {
+        Collection {
+            kind: CollectionKind::Tsv,
+            archive: None,
+            archives: BTreeMap::new(),
+            files: OneOrMany::One("{name}_collection.tsv".to_owned()),
+            split: Split::Dev,
+            sample: 10_000,
+        }
+    }
+}
+
+/// `haystack.kind`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CollectionKind {
+    /// Lines of `pid<TAB>passage`, as mMARCO has them.
+    Tsv,
+    /// The contexts of a SQuAD file, parallel by the ids of their questions.
+    Squad,
+}
+
+/// One of a source's splits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Split {
     /// The training questions.
     Train,
+    /// The development questions.
+    Dev,
     /// The test questions.
     Test,
 }
@@ -111,6 +191,7 @@ impl Split {
     pub fn name(self) -> &'static str {
         match self {
             Split::Train => "train",
+            Split::Dev => "dev",
             Split::Test => "test",
         }
     }
@@ -133,20 +214,111 @@ impl Default for Stories {
     }
 }
 
-/// `[grid]`
+/// `[grid]`. The keys from `needle` on are MLNeedle's, and unset in other families.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Grid {
     /// Languages of story, question and haystack.
     pub languages: Vec<Language>,
-    /// Context lengths, `0k` for the bare story.
+    /// Context lengths, `0k` for the bare story, or for the needle alone.
     pub lengths: Vec<Length>,
+    /// Languages of the needle; all of `languages` if unset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needle: Option<Vec<Language>>,
+    /// Languages of the haystack, and `multilingual`; all of them if unset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub haystack: Option<Vec<Haystack>>,
+    /// Which needles stand in which haystacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<Pairs>,
+    /// Language of the question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<QuestionLanguage>,
+    /// Where the needle stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positions: Option<Vec<Position>>,
+    /// Questions in each cell of languages, position and length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u32>,
+    /// How the questions of a cell are chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice: Option<Choice>,
+    /// What is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<Vec<PromptKind>>,
 }
 
 impl Default for Grid {
     fn default() -> Self {
         let lengths = [0, 2, 4, 8, 16, 32, 64, 128].map(Length).to_vec();
-        Grid { languages: Language::all().collect(), lengths }
+        Grid {
+            languages: Language::all().collect(),
+            lengths,
+            needle: None,
+            haystack: None,
+            pairs: None,
+            question: None,
+            positions: None,
+            samples: None,
+            choice: None,
+            prompts: None,
+        }
+    }
+}
+
+/// `grid.positions`: where the needle is asked to stand among the passages.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Position {
+    /// Before all others.
+    Start,
+    /// As near to the middle of their tokens as whole passages allow.
+    Middle,
+    /// After all others.
+    End,
+}
+
+impl Position {
+    /// All, in order.
+    pub const ALL: [Position; 3] = [Position::Start, Position::Middle, Position::End];
+
+    /// As columns write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Position::Start => "start",
+            Position::Middle => "middle",
+            Position::End => "end",
+        }
+    }
+}
+
+/// `grid.choice`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// In one seeded order, those first that are in most languages, so that cells share as many as they can.
+    Shared,
+    /// The first rows of the needle language's file, as the paper's code takes them.
+    First,
+}
+
+/// `grid.prompts`: the paper's two prompts (its appendix, Prompt Templates).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptKind {
+    /// The answer is asked for.
+    Exact,
+    /// Whether a passage holds the answer; each with a twin that has no needle.
+    Existence,
+}
+
+impl PromptKind {
+    /// As columns write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            PromptKind::Exact => "exact",
+            PromptKind::Existence => "existence",
+        }
     }
 }
 
@@ -174,6 +346,8 @@ impl Default for Distractors {
 pub enum Kind {
     /// Short passages of our own generator that read like the stories.
     Synthetic,
+    /// Passages of `[haystack]`, ranked by similarity.
+    Natural,
     /// Random letters of the language's script: the paper's control.
     Noise,
 }
@@ -183,6 +357,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::Synthetic => "synthetic",
+            Kind::Natural => "natural",
             Kind::Noise => "noise",
         }
     }
@@ -231,6 +406,50 @@ impl Default for Retrieval {
 pub enum EmbedderName {
     /// Hashed character n-grams: embedded, integers only.
     Ngram,
+    /// The neural model of `[embedding]`.
+    Onnx,
+}
+
+/// `[embedding]`: a sentence-transformer in ONNX form.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Embedding {
+    /// Name of the model's folder (under `--models`), and of its pins: `<model>/<file>`.
+    pub model: String,
+    /// How token vectors become one.
+    pub pooling: Pooling,
+    /// Put before a question.
+    pub query_prefix: String,
+    /// Put before a passage.
+    pub passage_prefix: String,
+    /// Tokens beyond this are cut off, as the model's own configuration does.
+    pub max_tokens: u32,
+    /// Components of its vectors.
+    pub dimensions: u32,
+}
+
+impl Default for Embedding {
+    fn default() -> Self {
+        // The encoder of both papers. Its own configuration cuts at 128 tokens.
+        Embedding {
+            model: "paraphrase-multilingual-mpnet-base-v2".to_owned(),
+            pooling: Pooling::Mean,
+            query_prefix: String::new(),
+            passage_prefix: String::new(),
+            max_tokens: 128,
+            dimensions: 768,
+        }
+    }
+}
+
+/// `embedding.pooling`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pooling {
+    /// Mean over the tokens.
+    Mean,
+    /// The first token.
+    Cls,
 }
 
 /// `retrieval.engine`
@@ -241,6 +460,8 @@ pub enum Engine {
     Auto,
     /// Every passage is scored.
     Exact,
+    /// A graph of near neighbours (HNSW), whose candidates are scored.
+    Hnsw,
 }
 
 /// `retrieval.ranking`
@@ -273,11 +494,30 @@ pub struct Budget {
     pub answer: Allowance,
     /// Tokens left for the model's chat template.
     pub template: u32,
+    /// What a length bounds.
+    #[serde(skip_serializing_if = "Bound::is_prompt")]
+    pub counts: Bound,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Budget { unit: 1000, answer: Allowance::Same(64), template: 32 }
+        Budget { unit: 1000, answer: Allowance::Same(64), template: 32, counts: Bound::Prompt }
+    }
+}
+
+/// `budget.counts`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// The whole prompt, the answer and the chat template.
+    Prompt,
+    /// The passages' texts alone, as MLNeedle's released code counts: prompts come out longer.
+    Passages,
+}
+
+impl Bound {
+    fn is_prompt(&self) -> bool {
+        *self == Bound::Prompt
     }
 }
 
@@ -342,6 +582,15 @@ pub struct Prompt {
     pub instruction_language: InstructionLanguage,
     /// Order of the distractors in the context.
     pub order: Order,
+    /// Number of the first passage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_label: Option<u32>,
+    /// What the middle is the middle of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub middle: Option<Middle>,
+    /// What becomes of the first passage that does not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<Last>,
 }
 
 impl Default for Prompt {
@@ -350,8 +599,31 @@ impl Default for Prompt {
             strategies: vec![Strategy::ZeroShot],
             instruction_language: InstructionLanguage::Story,
             order: Order::Shuffled,
+            first_label: None,
+            middle: None,
+            last: None,
         }
     }
+}
+
+/// `prompt.middle`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Middle {
+    /// As many tokens of distractors before as after.
+    Tokens,
+    /// As many passages, as the paper's code does.
+    Count,
+}
+
+/// `prompt.last`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Last {
+    /// Left out: passages are whole.
+    Whole,
+    /// Cut where the budget ends, as the paper's code does.
+    Cut,
 }
 
 /// `prompt.strategies`
@@ -394,10 +666,73 @@ pub enum Order {
 impl Recipe {
     /// Reads a recipe's text. `name` stands in errors, which point at the line.
     pub fn parse(name: &str, text: &str) -> Result<Recipe> {
-        toml::from_str(text).map_err(|e| {
+        let fault = |e: toml::de::Error| {
             let text = e.to_string();
             Error::new(text.trim_end().to_owned()).at(format!("recipe {name}"))
-        })
+        };
+        let recipe: Recipe = toml::from_str(text).map_err(fault)?;
+        recipe.refuse_foreign(&toml::from_str(text).map_err(fault)?).map_err(|e| e.at(format!("recipe {name}")))?;
+        Ok(recipe)
+    }
+
+    /// The family that the source belongs to.
+    pub fn family(&self) -> Family {
+        match self.source.kind {
+            SourceKind::Simulate | SourceKind::Babi => Family::Reasoning,
+            SourceKind::Squad => Family::Passage,
+        }
+    }
+
+    /// A key of another family would silently do nothing: it is refused.
+    fn refuse_foreign(&self, written: &toml::Table) -> Result<()> {
+        let family = self.family();
+        for (section, key, only) in KEYS {
+            let there = match (written.get(*section), *key) {
+                (Some(_), "") => true,
+                (Some(toml::Value::Table(section)), key) => section.contains_key(key),
+                _ => false,
+            };
+            if there && *only != family {
+                let name = [*section, *key].join(".");
+                return Err(Error::new(format!(
+                    "{} does nothing in a recipe whose source.kind makes it one of the {} family",
+                    name.trim_end_matches('.'),
+                    family.name()
+                ))
+                .help("remove it"));
+            }
+        }
+        if written.contains_key("haystack") && !self.reads_passages() {
+            fail!("[haystack] does nothing here: only distractors.kind = \"natural\" and MLNeedle's recipes read passages");
+        }
+        if written.contains_key("embedding") && self.retrieval.embedder != EmbedderName::Onnx {
+            fail!("[embedding] does nothing here: it describes the model of retrieval.embedder = \"onnx\"");
+        }
+        Ok(())
+    }
+
+    /// Are passages of `[haystack]` read?
+    pub fn reads_passages(&self) -> bool {
+        self.family() == Family::Passage || self.distractors.kind.list().contains(&Kind::Natural)
+    }
+
+    /// The recipe as TOML, without the keys of other families.
+    pub fn to_toml(&self) -> String {
+        let mut table = toml::Table::try_from(self).expect("a recipe is plain data");
+        for (section, key, _) in KEYS.iter().filter(|(.., only)| *only != self.family()) {
+            match (table.get_mut(*section), *key) {
+                (_, "") => drop(table.remove(*section)),
+                (Some(toml::Value::Table(section)), key) => drop(section.remove(key)),
+                _ => {}
+            }
+        }
+        if !self.reads_passages() {
+            table.remove("haystack");
+        }
+        if self.retrieval.embedder != EmbedderName::Onnx {
+            table.remove("embedding");
+        }
+        table.to_string()
     }
 
     /// Finds a recipe: a path, else a name under `recipes/`, else one built into the program.
@@ -420,9 +755,36 @@ impl Recipe {
     }
 }
 
+/// Keys that only one family has; an empty key is the whole section.
+const KEYS: &[(&str, &str, Family)] = &[
+    ("stories", "", Family::Reasoning),
+    ("distractors", "", Family::Reasoning),
+    ("retrieval", "query", Family::Reasoning),
+    ("prompt", "strategies", Family::Reasoning),
+    ("prompt", "instruction_language", Family::Reasoning),
+    ("prompt", "order", Family::Reasoning),
+    ("source", "dataset", Family::Passage),
+    ("source", "files", Family::Passage),
+    ("grid", "needle", Family::Passage),
+    ("grid", "haystack", Family::Passage),
+    ("grid", "pairs", Family::Passage),
+    ("grid", "question", Family::Passage),
+    ("grid", "positions", Family::Passage),
+    ("grid", "samples", Family::Passage),
+    ("grid", "choice", Family::Passage),
+    ("grid", "prompts", Family::Passage),
+    ("budget", "counts", Family::Passage),
+    ("prompt", "first_label", Family::Passage),
+    ("prompt", "middle", Family::Passage),
+    ("prompt", "last", Family::Passage),
+];
+
 /// The recipes built into the program, by name.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("mlrbench", include_str!("../../recipes/mlrbench.toml")),
     ("mlrbench-babi", include_str!("../../recipes/mlrbench-babi.toml")),
+    ("mlneedle", include_str!("../../recipes/mlneedle.toml")),
+    ("mlneedle-existence", include_str!("../../recipes/mlneedle-existence.toml")),
+    ("mlneedle-paper", include_str!("../../recipes/mlneedle-paper.toml")),
     ("golden", include_str!("../../recipes/golden.toml")),
 ];

@@ -1,5 +1,6 @@
 //! Values of recipes that are more than a word: lengths, names, seeds, tasks, lists.
 
+use crate::language::Language;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -32,17 +33,148 @@ impl FromStr for Length {
     }
 }
 
-impl Serialize for Length {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+/// Language of a haystack.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Haystack {
+    /// One language.
+    In(Language),
+    /// All languages of the recipe, passage by passage in turn.
+    Multilingual,
+}
+
+impl fmt::Display for Haystack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Haystack::In(language) => language.fmt(f),
+            Haystack::Multilingual => f.write_str("multilingual"),
+        }
     }
 }
 
-impl<'de> Deserialize<'de> for Length {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+impl fmt::Debug for Haystack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
     }
 }
+
+impl FromStr for Haystack {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "multilingual" => Ok(Haystack::Multilingual),
+            _ => text.parse().map(Haystack::In).map_err(|e| format!("{e}, or multilingual")),
+        }
+    }
+}
+
+/// `grid.question`: the question's language.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum QuestionLanguage {
+    /// The needle's.
+    Needle,
+    /// The haystack's (the needle's in a multilingual one).
+    Haystack,
+    /// Always this one.
+    Fixed(Language),
+}
+
+impl fmt::Display for QuestionLanguage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QuestionLanguage::Needle => f.write_str("needle"),
+            QuestionLanguage::Haystack => f.write_str("haystack"),
+            QuestionLanguage::Fixed(language) => language.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for QuestionLanguage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl FromStr for QuestionLanguage {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "needle" => Ok(QuestionLanguage::Needle),
+            "haystack" => Ok(QuestionLanguage::Haystack),
+            _ => text.parse().map(QuestionLanguage::Fixed).map_err(|e| format!("{e}, or needle, or haystack")),
+        }
+    }
+}
+
+/// `grid.pairs`: which needle languages meet which haystack languages.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Pairs {
+    /// Each with each.
+    All,
+    /// Needle and haystack in one language.
+    Monolingual,
+    /// Any needle in English haystacks.
+    NeedleVaries,
+    /// English needles in any haystack.
+    HaystackVaries,
+    /// These, as `needle-haystack`.
+    List(Vec<(Language, Haystack)>),
+}
+
+impl Serialize for Pairs {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Pairs::All => serializer.serialize_str("all"),
+            Pairs::Monolingual => serializer.serialize_str("monolingual"),
+            Pairs::NeedleVaries => serializer.serialize_str("needle-varies"),
+            Pairs::HaystackVaries => serializer.serialize_str("haystack-varies"),
+            Pairs::List(pairs) => serializer.collect_seq(pairs.iter().map(|(n, h)| format!("{n}-{h}"))),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        use serde::de::Error as _;
+        let pair = |text: &String| -> std::result::Result<(Language, Haystack), D::Error> {
+            let parts = text.split_once('-').ok_or_else(|| {
+                D::Error::custom(format!("`{text}` is no pair, expected needle-haystack such as de-multilingual"))
+            })?;
+            Ok((parts.0.parse().map_err(D::Error::custom)?, parts.1.parse().map_err(D::Error::custom)?))
+        };
+        match OneOrMany::<String>::deserialize(deserializer)? {
+            OneOrMany::Many(texts) => texts.iter().map(pair).collect::<std::result::Result<_, _>>().map(Pairs::List),
+            OneOrMany::One(text) => match text.as_str() {
+                "all" => Ok(Pairs::All),
+                "monolingual" => Ok(Pairs::Monolingual),
+                "needle-varies" => Ok(Pairs::NeedleVaries),
+                "haystack-varies" => Ok(Pairs::HaystackVaries),
+                _ => Err(D::Error::custom(format!(
+                    "`{text}` is not known, expected all, monolingual, needle-varies, haystack-varies, or a list of pairs such as [\"de-en\"]"
+                ))),
+            },
+        }
+    }
+}
+
+macro_rules! as_text {
+    ($($name:ident),*) => {$(
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
+}
+
+as_text!(Length, Haystack, QuestionLanguage);
 
 /// One value or a list of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -77,11 +209,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
     }
 }
 
-impl<T: Copy> OneOrMany<T> {
+impl<T: Clone> OneOrMany<T> {
     /// The values.
     pub fn list(&self) -> Vec<T> {
         match self {
-            OneOrMany::One(value) => vec![*value],
+            OneOrMany::One(value) => vec![value.clone()],
             OneOrMany::Many(values) => values.clone(),
         }
     }

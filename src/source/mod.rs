@@ -5,5 +5,6 @@ pub mod babi;
 pub mod clean;
 pub mod collection;
 pub mod fetch;
+pub mod locate;
 pub mod pins;
 pub mod squad;

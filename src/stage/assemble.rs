@@ -6,7 +6,7 @@ use crate::fail;
 use crate::family::reasoning::{self, CONTEXT, LocalStory};
 use crate::language::{Language, Pack};
 use crate::plan::{FilePlan, Plan};
-use crate::recipe::Order;
+use crate::recipe::{Order, Position};
 use crate::record::{Instance, LocalPool, NeedleSpan, Row};
 use crate::seed::mix;
 
@@ -21,6 +21,19 @@ pub struct RowPlan {
     pub tokens: u32,
     /// Bytes of the prompt.
     pub bytes: u32,
+    /// What only MLNeedle's rows have.
+    pub needle: NeedlePlan,
+}
+
+/// Where a needle stands, and what stands there in its twin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NeedlePlan {
+    /// Where it is asked to stand; none where it stands alone.
+    pub position: Option<Position>,
+    /// In the needle-free twin: rank of the passage that takes its place.
+    pub instead: Option<u32>,
+    /// Bytes of the last passage's text that are kept, where it is cut.
+    pub cut: Option<u32>,
 }
 
 /// Tokens of the parts of a story's prompt in one language.
@@ -64,7 +77,13 @@ pub fn local_story(plan: &Plan, instance: &Instance, pack: &Pack) -> LocalStory 
 
 /// The most of the ranked passages that fit, in whole passages: one more would be over. At 0k none.
 pub fn fit(index: usize, sizes: &Sizes, ranking: &[u32], pool: &LocalPool, budget: Option<u64>) -> Result<RowPlan> {
-    let mut row = RowPlan { instance: index as u32, passages: 0, tokens: sizes.fixed_tokens, bytes: sizes.fixed_bytes };
+    let mut row = RowPlan {
+        instance: index as u32,
+        passages: 0,
+        tokens: sizes.fixed_tokens,
+        bytes: sizes.fixed_bytes,
+        needle: NeedlePlan::default(),
+    };
     let Some(budget) = budget else { return Ok(row) };
     if u64::from(row.tokens) > budget {
         fail!("a story of {} tokens was admitted under a budget of {budget}", row.tokens);
@@ -118,8 +137,6 @@ pub fn render(
     let file = material.file;
     let local = local_story(plan, instance, material.pack);
     let chosen = printed_order(plan, instance, &ranking[..planned.passages as usize]);
-    prompt.clear();
-    prompt.reserve(planned.bytes as usize);
     prompt.push_str(&local.head);
     debug_assert!(prompt.ends_with(CONTEXT));
     let mut tokens = u64::from(sizes.head);
@@ -169,5 +186,6 @@ pub fn render(
         distractor_ids: chosen.iter().map(|&n| distractors::id(file.kind, n)).collect(),
         source_id: instance.source_id.clone(),
         certificate: "",
+        ..Row::default()
     }
 }

@@ -1,7 +1,7 @@
 //! Proves a final prompt answerable from its text alone.
 //!
 //! `solved`: every line of the context is a sentence of the language; the solver over all of them gives
-//! exactly the gold, uniquely. `contained` (noise): the same over the lines that are sentences; every
+//! exactly the gold, uniquely. `contained` (natural passages and noise): the same over the lines that are sentences; every
 //! other line names no actor of the stories and no candidate answer.
 
 use super::localize::{Line, Lines};
@@ -83,7 +83,7 @@ impl<'a> Certifier<'a> {
 pub fn certificate(kind: Kind) -> &'static str {
     match kind {
         Kind::Synthetic => "solved",
-        Kind::Noise => "contained",
+        Kind::Noise | Kind::Natural => "contained",
     }
 }
 

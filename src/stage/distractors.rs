@@ -47,11 +47,16 @@ pub fn synthetic(seed: &Seed, variant: Variant, size: u32) -> Vec<Passage> {
 
 /// The id of a passage.
 pub fn id(kind: crate::recipe::Kind, n: u32) -> String {
-    let letter = match kind {
+    format!("{}{n:05}", letter(kind))
+}
+
+/// What ids of a kind begin with.
+pub fn letter(kind: crate::recipe::Kind) -> char {
+    match kind {
         crate::recipe::Kind::Synthetic => 's',
+        crate::recipe::Kind::Natural => 'p',
         crate::recipe::Kind::Noise => 'n',
-    };
-    format!("{letter}{n:05}")
+    }
 }
 
 const FILLERS: u8 = pattern("fillers", "talked");

@@ -1,18 +1,18 @@
 //! Reads the recipe's source files.
 
 use crate::error::{Error, Result};
-use crate::hash::{Digest, HashingReader};
+use crate::hash::Digest;
 use crate::plan::Plan;
 use crate::recipe::{SourceKind, Split};
+use crate::source::archive;
 use crate::source::babi::{self, BabiItem};
-use crate::source::pins::Pin;
+use crate::source::pins::{Pin, Pins};
 use crate::store::sorted_dir;
 use crate::story::SourceTask;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
-use std::path::{Component, Path};
+use std::path::Path;
 
 /// One source file, as the manifest names it.
 #[derive(Clone, Debug, Serialize, serde::Deserialize)]
@@ -45,14 +45,15 @@ pub fn ingest(plan: &Plan) -> Result<Ingested> {
     if plan.recipe.source.kind == SourceKind::Simulate {
         return Ok(Ingested::default());
     }
-    let pin = plan.recipe.source.archive.as_deref().map(Pin::find).transpose()?;
+    let pins = Pins::load(None)?;
+    let pin = plan.recipe.source.archive.as_deref().map(|id| pins.find(id)).transpose()?;
     let folder = plan.options.data.as_deref().expect("the plan demands --data for bAbI");
     let archive = if folder.is_file() { folder.to_owned() } else { folder.join(ARCHIVE) };
     let english = ["en", "tasks_1-20_v1-2/en", "babi/en", "."].map(|sub| folder.join(sub));
     let english = english.iter().find(|sub| sub.is_dir() && has_babi(sub));
     let files = match english {
         Some(english) => from_folder(plan, english)?,
-        None if archive.is_file() => from_archive(plan, &archive, pin.as_ref())?,
+        None if archive.is_file() => from_archive(plan, &archive, pin)?,
         None => {
             return Err(Error::new(format!("{} holds neither en/qa1_*.txt nor {ARCHIVE}", folder.display()))
                 .help("give the folder of the unpacked bAbI tasks, or of the archive, with --data DIR"));
@@ -69,7 +70,7 @@ pub fn ingest(plan: &Plan) -> Result<Ingested> {
             let Some((name, bytes)) = files.iter().find(|(name, _)| stem(name)) else {
                 return Err(Error::new(format!("no file {task}_*_{}.txt among the bAbI files", split.name())));
             };
-            if let Some(pin) = &pin {
+            if let Some(pin) = pin {
                 pin.check_member(&format!("en/{name}"), bytes)?;
             }
             let text = std::str::from_utf8(bytes).map_err(|e| {
@@ -117,68 +118,24 @@ fn from_folder(plan: &Plan, folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> 
     Ok(files)
 }
 
-/// Reads `*/en/qa*.txt` of the archive, as a stream. Nothing is unpacked to disk; a member whose
-/// path leaves the archive or whose size explodes is refused.
+/// Reads `*/en/qa*.txt` of the archive, as a stream; nothing is unpacked to disk.
 fn from_archive(plan: &Plan, path: &Path, pin: Option<&Pin>) -> Result<BTreeMap<String, Vec<u8>>> {
-    let fault = |e: std::io::Error| {
-        Error::io("cannot read the archive", path, e).help("it may be truncated: download it again")
-    };
     if let Some(pin) = pin {
-        let (digest, bytes) = Digest::of_file(path)?;
-        if bytes != pin.bytes {
-            return Err(Error::new(format!(
-                "{} has {bytes} bytes, pinned are {} for {}",
-                path.display(),
-                pin.bytes,
-                pin.id
-            ))
-            .help("it may be truncated: download it again"));
-        }
-        if digest != pin.sha256 {
-            return Err(Error::new(format!(
-                "{} has SHA-256 {digest}, pinned is {} for {}",
-                path.display(),
-                pin.sha256,
-                pin.id
-            ))
-            .help("it is another file than the official one: download it again"));
-        }
+        pin.check_file(path)?;
     }
     let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
-    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(HashingReader::new(file)));
+    let name_of = |member: &str| {
+        let mut parts = member.rsplit('/');
+        let name = parts.next().filter(|name| wanted(plan, name))?;
+        (parts.next() == Some("en")).then(|| name.to_owned())
+    };
+    let archive = path.display().to_string();
     let mut files = BTreeMap::new();
-    for entry in archive.entries().map_err(fault)? {
-        let mut entry = entry.map_err(fault)?;
-        let member = entry.path().map_err(fault)?.into_owned();
-        if member.components().any(|c| matches!(c, Component::ParentDir | Component::RootDir | Component::Prefix(_))) {
-            return Err(Error::new(format!(
-                "the archive {} holds the path {}, which leads out of it",
-                path.display(),
-                member.display()
-            )));
+    for (member, bytes) in archive::tar_gz_members(&archive, file, |member| name_of(member).is_some(), MAX_MEMBER)? {
+        let Some(name) = name_of(&member) else { continue };
+        if files.insert(name, bytes).is_some() {
+            return Err(Error::new(format!("the archive {archive} holds {member} twice, in different folders")));
         }
-        let parts: Vec<String> = member.iter().map(|p| p.to_string_lossy().into_owned()).collect();
-        let (Some(name), true) = (parts.last(), parts.len() >= 2 && parts[parts.len() - 2] == "en") else { continue };
-        if !wanted(plan, name) {
-            continue;
-        }
-        if !entry.header().entry_type().is_file() || files.contains_key(name) {
-            return Err(Error::new(format!(
-                "the archive {} holds {} as a link, a device, or twice",
-                path.display(),
-                member.display()
-            )));
-        }
-        let mut bytes = Vec::new();
-        entry.by_ref().take(MAX_MEMBER + 1).read_to_end(&mut bytes).map_err(fault)?;
-        if bytes.len() as u64 > MAX_MEMBER {
-            return Err(Error::new(format!(
-                "{} in {} is larger than {MAX_MEMBER} bytes",
-                member.display(),
-                path.display()
-            )));
-        }
-        files.insert(name.clone(), bytes);
     }
     Ok(files)
 }

@@ -60,12 +60,12 @@ pub fn read_back<'a>(pool: &'a LocalPool, pack: &Pack) -> Result<Lines<'a>> {
     distinct.par_iter().enumerate().map(read).collect::<Result<Vec<_>>>().map(|lines| lines.into_iter().collect())
 }
 
-/// Checks every distinct line of a noise pool for names.
-pub fn check_noise<'a>(pool: &'a LocalPool, pack: &Pack) -> Result<Lines<'a>> {
+/// Checks every distinct line of a pool that is no sentences of ours for names.
+pub fn check_clean<'a>(pool: &'a LocalPool, pack: &Pack) -> Result<Lines<'a>> {
     let banned = super::distractors::banned(pack);
     let distinct = distinct(pool);
     let check = |(n, line): (usize, &&'a str)| match super::distractors::holds(line, &banned) {
-        true => Err(Error::new(format!("{}: noise names an actor or candidate answer: {line:?}", pack.code()))),
+        true => Err(Error::new(format!("{}: a distractor names an actor or candidate answer: {line:?}", pack.code()))),
         false => Ok((*line, (Line::Clean, n as u32))),
     };
     distinct.par_iter().enumerate().map(check).collect::<Result<Vec<_>>>().map(|lines| lines.into_iter().collect())

@@ -1,10 +1,11 @@
 //! Ranks the pool for each instance: most similar first, by integer scores, ties by passage number.
 
-use crate::embedder::{Embedder, dot};
+use crate::embedder::dot;
 use crate::error::{Error, Result};
 use crate::language::{Kind, PATTERNS, STORY_PLACES, Slot};
 use crate::plan::Plan;
 use crate::recipe::{Query, Variant};
+use crate::stage::embed::Vectors;
 use crate::record::{Instance, LocalPool, Passage};
 use crate::story::named;
 
@@ -16,7 +17,7 @@ pub struct Side<'a> {
     /// The pool's texts and token counts.
     pub pool: &'a LocalPool,
     /// The pool's vectors.
-    pub vectors: &'a [i8],
+    pub vectors: &'a Vectors,
 }
 
 /// The text that is compared with the passages.
@@ -82,15 +83,13 @@ const MOVES: usize = 0;
 pub fn rank(
     plan: &Plan,
     instance: &Instance,
-    embedder: &Embedder,
     sides: &[Side<'_>],
     queries: &[Vec<i8>],
     allowed: &[bool],
 ) -> Result<Vec<u32>> {
-    let d = embedder.dimensions;
     let size = allowed.len();
     let score = |n: usize| -> i32 {
-        sides.iter().zip(queries).map(|(side, query)| dot(&side.vectors[n * d..(n + 1) * d], query)).sum()
+        sides.iter().zip(queries).map(|(side, query)| dot(side.vectors.of(n), query)).sum()
     };
     let mut order: Vec<(std::cmp::Reverse<i32>, u32)> =
         (0..size).filter(|n| allowed[*n]).map(|n| (std::cmp::Reverse(score(n)), n as u32)).collect();

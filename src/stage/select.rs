@@ -33,6 +33,7 @@ pub fn select(plan: &Plan, ingested: &Ingested) -> Result<Selected> {
     match plan.recipe.source.kind {
         SourceKind::Simulate => simulated(plan, order),
         SourceKind::Babi => official(plan, ingested, order),
+        SourceKind::Squad => Err(Error::new("questions about passages are no stories")),
     }
 }
 

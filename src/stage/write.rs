@@ -3,19 +3,16 @@
 //! A finished file is the unit of resume: it is written aside, synced, renamed, and only then entered
 //! in the journal with its digests.
 
-use super::assemble::{Material, RowPlan, Sizes, render};
-use super::certify::{Certifier, Seen, certificate};
+use super::assemble::RowPlan;
 use super::journal::Journal;
-use super::localize::Lines;
 use crate::error::{Error, Result};
 use crate::hash::{Digest, HashingWriter, RowEncoder, RowsHasher};
-use crate::language::Language;
 use crate::plan::{FilePlan, Plan};
-use crate::recipe::{Kind, Length};
-use crate::record::{Instance, LocalPool};
+use crate::recipe::Bound;
+use crate::record::Row;
 use crate::report::Progress;
-use crate::store::{Lists, make_dir, sync_dir};
-use crate::story::{self, ANSWERERS, Answer, Mentions, SourceTask, credit, guesses};
+use crate::store::{make_dir, sync_dir};
+use crate::story::SourceTask;
 use crate::table::{self, FileConstants, GROUP_BYTES, SCHEMA};
 use arrow_array::builder::StringBuilder;
 use parquet::arrow::ArrowSchemaConverter;
@@ -96,56 +93,6 @@ impl Stats {
     }
 }
 
-/// The ranked passages of each instance.
-pub enum Ranked {
-    /// From retrieval.
-    Lists(Lists),
-    /// Noise has no ranking: each instance begins at a place of its own and goes round.
-    Round {
-        /// Passages of the pool.
-        size: u32,
-    },
-}
-
-impl Ranked {
-    /// The ranking of an instance.
-    pub fn get(&self, plan: &Plan, index: usize, instance: &Instance) -> Result<Vec<u32>> {
-        match self {
-            Ranked::Lists(lists) => lists.get(index),
-            Ranked::Round { size } => {
-                let first = plan.seed.derive("noise order", &instance.id).below(*size as usize) as u32;
-                Ok((first..*size).chain(0..first).collect())
-            }
-        }
-    }
-}
-
-/// One language and kind, ready for writing.
-pub struct Side<'a> {
-    /// The language.
-    pub language: Language,
-    /// The kind of distractors.
-    pub kind: Kind,
-    /// Its passages.
-    pub pool: &'a LocalPool,
-    /// What each of their lines says.
-    pub lines: &'a Lines<'a>,
-    /// The rankings.
-    pub ranked: &'a Ranked,
-}
-
-/// Everything that rows are made of.
-pub struct Inputs<'a> {
-    /// The plan.
-    pub plan: &'a Plan,
-    /// The instances, in order.
-    pub instances: &'a [Instance],
-    /// Token counts of each instance's parts, by language.
-    pub sizes: &'a BTreeMap<Language, Vec<Sizes>>,
-    /// Languages and kinds.
-    pub sides: &'a [Side<'a>],
-}
-
 /// A file's rows, in groups.
 pub struct FileRows {
     /// The file.
@@ -189,8 +136,25 @@ struct Open {
     stats: Stats,
 }
 
+/// One family's way of making rows.
+pub trait Rows: Sync {
+    /// What a thread keeps from row to row.
+    type Desk: Default;
+
+    /// Renders a planned row into the emptied buffer and proves it from its final text.
+    fn row(&self, desk: &mut Self::Desk, file: &FilePlan, planned: RowPlan, prompt: &mut String) -> Result<Made>;
+}
+
+/// A row, proven.
+pub struct Made {
+    /// The row.
+    pub row: Row,
+    /// What it adds to the sums; the writer fills in tokens, bytes and fill.
+    pub stats: Stats,
+}
+
 /// Writes the files that the journal does not hold yet.
-pub fn write(inputs: &Inputs<'_>, files: &[FileRows], journal: &Journal) -> Result<()> {
+pub fn write<R: Rows>(plan: &Plan, rows: &R, files: &[FileRows], journal: &Journal) -> Result<()> {
     let done = journal.done();
     let mut open: Vec<Mutex<Open>> = Vec::new();
     open.resize_with(files.len(), Default::default);
@@ -212,16 +176,16 @@ pub fn write(inputs: &Inputs<'_>, files: &[FileRows], journal: &Journal) -> Resu
     let stop = AtomicBool::new(false);
     let failed: Mutex<Option<(usize, Error)>> = Mutex::new(None);
     std::thread::scope(|scope| {
-        for _ in 0..inputs.plan.options.jobs.max(1) {
+        for _ in 0..plan.options.jobs.max(1) {
             scope.spawn(|| {
-                let mut certifiers = BTreeMap::new();
+                let mut desk = R::Desk::default();
                 loop {
                     let n = next.fetch_add(1, Ordering::Relaxed);
                     if n >= work.len() || stop.load(Ordering::Relaxed) {
                         return;
                     }
                     let (f, g) = work[n];
-                    let result = group(inputs, &files[f].file, &files[f].groups[g], &mut certifiers, &progress)
+                    let result = group(plan, rows, &files[f].file, &files[f].groups[g], &mut desk, &progress)
                         .and_then(|made| append(&files[f], &open[f], g, made, journal));
                     if let Err(error) = result {
                         stop.store(true, Ordering::Relaxed);
@@ -242,16 +206,6 @@ pub fn write(inputs: &Inputs<'_>, files: &[FileRows], journal: &Journal) -> Resu
     }
 }
 
-fn constants(plan: &Plan, file: &FilePlan) -> FileConstants {
-    FileConstants {
-        language: file.language.to_string(),
-        length: file.length.to_string(),
-        strategy: file.strategy.name().to_owned(),
-        distractor_kind: file.kind.name().to_owned(),
-        tokenizer: (plan.tokenizer.name().to_owned(), plan.tokenizer.digest().to_string()),
-    }
-}
-
 fn factory() -> Result<ArrowRowGroupWriterFactory> {
     // The factory wants a writer to take schema and settings from; this one writes nowhere.
     let writer = sink(std::io::sink())?;
@@ -269,25 +223,16 @@ fn parquet_fault(e: parquet::errors::ParquetError) -> Error {
 }
 
 /// Renders, proves and encodes one group.
-fn group<'a>(
-    inputs: &Inputs<'a>,
+fn group<R: Rows>(
+    plan: &Plan,
+    maker: &R,
     file: &FilePlan,
     rows: &[RowPlan],
-    certifiers: &mut BTreeMap<(Language, Kind), Certifier<'a>>,
+    desk: &mut R::Desk,
     progress: &Progress,
 ) -> Result<Group> {
-    let plan = inputs.plan;
-    let side = inputs
-        .sides
-        .iter()
-        .find(|s| (s.language, s.kind) == (file.language, file.kind))
-        .expect("every file's language and kind are prepared");
-    let pack = plan.pack(file.language);
-    let material = Material { file, pack, pool: side.pool };
-    let certifier = certifiers.entry((file.language, file.kind)).or_insert_with(|| Certifier::new(pack, side.lines));
     let reserve = plan.recipe.budget.reserve(file.strategy);
     let budget = plan.budget(file.length, file.strategy);
-    let counts_mentions = file.language == plan.recipe.grid.languages[0];
     let mut made = Vec::with_capacity(rows.len());
     let mut digests = Vec::with_capacity(rows.len());
     let mut stats = Stats::default();
@@ -295,33 +240,17 @@ fn group<'a>(
     let mut prompts = StringBuilder::with_capacity(rows.len(), rows.iter().map(|row| row.bytes as usize).sum());
     let mut prompt = String::new();
     for (n, &planned) in rows.iter().enumerate() {
-        let index = planned.instance as usize;
-        let instance = &inputs.instances[index];
-        let ranking = side.ranked.get(plan, index, instance)?;
-        let sizes = &inputs.sizes[&file.language][index];
-        let mut row = render(plan, &material, instance, sizes, planned, &ranking, &mut prompt);
-        let mut mentions = Mentions::default();
-        let Seen { lines, repeated } = certifier
-            .certify(&prompt, &row.answers[0], counts_mentions.then_some(&mut mentions))
-            .map_err(|e| e.at(format!("row {}", row.id)).help("this is a bug: no release was written"))?;
-        row.certificate = certificate(file.kind);
-        let mut this =
-            Stats { tokens: row.n_tokens, tokens_min: row.n_tokens, tokens_max: row.n_tokens, ..Stats::default() };
+        prompt.clear();
+        prompt.reserve(planned.bytes as usize);
+        let Made { row, stats: mut this } = maker.row(desk, file, planned, &mut prompt)?;
+        (this.tokens, this.tokens_min, this.tokens_max) = (row.n_tokens, row.n_tokens, row.n_tokens);
         this.prompt_bytes = prompt.len() as u64;
-        (this.lines, this.repeated) = (lines, repeated);
         if let Some(budget) = budget {
+            // Where the passages alone are bounded, they were when they were fitted.
+            let bounded = plan.recipe.budget.counts == Bound::Prompt;
             this.fill = (row.n_tokens + reserve) * 1_000_000 / plan.recipe.budget.tokens(file.length);
             this.fill_min = this.fill;
-            this.over = u64::from(row.n_tokens > budget);
-        }
-        if counts_mentions {
-            let task = instance.source_task();
-            if let Some(rare) = credit(&guesses(&instance.story, &mentions)[ANSWERERS.len() - 1], instance.answer) {
-                this.rarest.insert(task, (u64::from(rare), 1));
-            }
-            if let Some(common) = commonest(instance, &mentions) {
-                this.commonest.insert(task, (u64::from(common), 1));
-            }
+            this.over = u64::from(bounded && row.n_tokens > budget);
         }
         stats.add(&this, n == 0);
         progress.add(row.n_tokens);
@@ -330,7 +259,7 @@ fn group<'a>(
         made.push(row);
     }
     drop(prompt);
-    let batch = table::batch(&made, prompts.finish(), &digests, &constants(plan, file))?;
+    let batch = table::batch(&made, prompts.finish(), &digests, &FileConstants::of(plan, file))?;
     drop(made);
     let mut encoder = RowEncoder::default();
     let digests = (0..batch.num_rows()).map(|row| table::row_digest(&batch, row, &mut encoder)).collect();
@@ -344,13 +273,6 @@ fn group<'a>(
         }
     }
     Ok(Group { chunks, digests, stats })
-}
-
-/// Credit of answering with the candidate that the context names most.
-fn commonest(instance: &Instance, mentions: &Mentions) -> Option<u32> {
-    let kind = instance.story.question.answered_by()?;
-    let all = story::commonest(&mentions.counts[kind as usize]).map(|n| Answer::entity(kind, n));
-    credit(&Some(all.collect()), instance.answer)
 }
 
 /// Hands a group to its file; writes what is next in order, and closes the file after the last group.
@@ -415,7 +337,3 @@ fn finish(file: &FilePlan, open: &mut Open, journal: &Journal) -> Result<()> {
     journal.enter(DataFile { path: file.path(), bytes, sha256, rows: open.count, rows_digest, stats })
 }
 
-/// Which instances a length holds: all, but those whose task begins later.
-pub fn holds(starts: &BTreeMap<SourceTask, Length>, instance: &Instance, length: Length) -> bool {
-    length.0 == 0 || starts.get(&instance.source_task()).is_none_or(|start| length >= *start)
-}

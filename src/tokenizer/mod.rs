@@ -48,6 +48,20 @@ impl Tokenizer {
         bpe.split(text).map(|piece| bpe.bpe.count(piece.as_bytes())).sum()
     }
 
+    /// Where each token of a text ends, in bytes.
+    pub fn ends(self, text: &str) -> Vec<usize> {
+        let bpe = self.bpe();
+        let mut ends = Vec::new();
+        let mut at = 0;
+        for piece in bpe.split(text) {
+            for token in bpe.bpe.encode_via_backtracking(piece.as_bytes()) {
+                at += bpe.bpe.token_len(token);
+                ends.push(at);
+            }
+        }
+        ends
+    }
+
     /// Do the counts of `left` (which ends with a line feed) and a text that begins with `next` add up?
     pub fn seam_adds(self, next: char) -> bool {
         !next.is_whitespace() && next != '/'

@@ -3,8 +3,9 @@
 use super::{Checker, Finding};
 use crate::hash::Digest;
 use crate::manifest::{Manifest, Match, canary, compare};
-use crate::plan::{FilePlan, counts, files};
-use crate::recipe::Length;
+use crate::embedder::pinned;
+use crate::plan::{Cell, FilePlan, counts, files};
+use crate::recipe::{EmbedderName, Family, Length, PromptKind, Ranking};
 use crate::stage::select::fixed_order;
 use crate::stage::write::{DataFile, Stats};
 use crate::store::sorted_dir;
@@ -119,11 +120,14 @@ impl Checker<'_> {
         if (tokens, rows) != (manifest.tokens, manifest.rows) {
             find("tokens or rows are not the sums over its files".to_owned());
         }
+        if manifest.family != self.recipe.family().name() {
+            find(format!("family is {:?}, the recipe's is {:?}", manifest.family, self.recipe.family().name()));
+        }
         let mut instances: BTreeMap<SourceTask, u64> = BTreeMap::new();
         for (source, _) in self.order(manifest) {
             *instances.entry(source).or_default() += 1;
         }
-        if instances != manifest.instances {
+        if self.recipe.family() == Family::Reasoning && instances != manifest.instances {
             find("instances are not those that recipe and filter give".to_owned());
         }
     }
@@ -165,6 +169,10 @@ impl Checker<'_> {
 
     /// A file holds the instances of the release in the fixed order, but for tasks that begin later.
     pub(super) fn instances(&self, file: &DataFile, ids: &[String], plan: &FilePlan, manifest: &Manifest) {
+        self.bytes(file, ids.len() as u64);
+        if let Some(cell) = plan.cell {
+            return self.cell(file, ids, plan, cell, manifest);
+        }
         let starts = |source: &SourceTask| manifest.starts.get(source).and_then(|start| start.parse::<Length>().ok());
         let holds = |source: &SourceTask| plan.length.0 == 0 || starts(source).is_none_or(|start| plan.length >= start);
         let order = self.order(manifest);
@@ -173,12 +181,82 @@ impl Checker<'_> {
             let n = expected.count();
             self.find(&file.path, None, format!("its {} rows are not the {n} instances in their order", ids.len()));
         }
-        if ids.len() as u64 != file.rows {
-            self.find(&file.path, None, format!("has {} rows, the manifest says {}", ids.len(), file.rows));
+    }
+
+    /// What the manifest says of a file's size.
+    fn bytes(&self, file: &DataFile, rows: u64) {
+        if rows != file.rows {
+            self.find(&file.path, None, format!("has {rows} rows, the manifest says {}", file.rows));
         }
         match Digest::of_file(&self.folder.join(&file.path)) {
             Ok((digest, bytes)) if (digest, bytes) == (file.sha256, file.bytes) => {}
             _ => self.find(&file.path, None, "the manifest gives another size or SHA-256"),
+        }
+    }
+
+    /// A cell's file holds its questions in order, each at every position, each with its twin: the same questions as
+    /// every other file of its needle and question language.
+    fn cell(&self, file: &DataFile, ids: &[String], plan: &FilePlan, cell: Cell, manifest: &Manifest) {
+        let positions = cell.haystack.map_or(1, |_| self.recipe.grid.positions.as_ref().map_or(1, Vec::len));
+        let each = positions * if cell.prompt == PromptKind::Existence { 2 } else { 1 };
+        let samples = self.recipe.grid.samples.unwrap_or_default();
+        let limit = manifest.filter.as_ref().and_then(|f| f.limit).unwrap_or(samples).min(samples) as usize;
+        let questions: Vec<String> = ids.iter().step_by(each).cloned().collect();
+        let whole = ids.chunks(each).all(|chunk| chunk.len() == each && chunk.iter().all(|id| *id == chunk[0]));
+        if !whole || questions.len() != limit {
+            let what = format!("its {} rows are not {limit} questions at each position", ids.len());
+            self.find(&file.path, None, what);
+        }
+        let key = format!("{} {}", plan.language, cell.question);
+        let mut shared = self.shared.lock().expect("no thread panics");
+        let (first, other) = shared.cells.entry(key).or_insert_with(|| (questions.clone(), file.path.clone()));
+        if *first != questions {
+            let what = format!("its questions are not those of {other}");
+            drop(shared);
+            self.find(&file.path, None, what);
+        }
+    }
+
+    /// Pinned vectors are those that the manifest names, and can be read.
+    pub(super) fn pins(&self, manifest: &Manifest) {
+        for pin in &manifest.pins {
+            let path = self.folder.join(&pin.path);
+            let sound = is_inside(&pin.path) && pin.path.starts_with("pins/");
+            match sound.then(|| Digest::of_file(&path)) {
+                Some(Ok((digest, bytes))) if (digest, bytes) == (pin.sha256, pin.bytes) => {}
+                _ => {
+                    self.find(&pin.path, None, "is missing, or not the file that the manifest names");
+                    continue;
+                }
+            }
+            if let Err(e) = pinned::read(&path) {
+                self.find(&pin.path, None, e.to_string());
+            }
+        }
+        let mut there = Vec::new();
+        list(&self.folder.join("pins"), "pins/", &mut there);
+        for name in there.iter().filter(|name| !manifest.pins.iter().any(|pin| pin.path == **name)) {
+            self.find(name, None, "is no pin of the manifest");
+        }
+    }
+
+    /// Every ranking that rows show is in the order of the pinned vectors' scores.
+    pub(super) fn ranked(&self) {
+        let orders = std::mem::take(&mut self.shared.lock().expect("no thread panics").orders);
+        if self.recipe.retrieval.embedder != EmbedderName::Onnx || self.recipe.retrieval.ranking != Ranking::Pivot {
+            return;
+        }
+        let Some(scores) = Scores::read(self) else { return };
+        for (instance, order) in orders {
+            let values: Vec<Option<i64>> = order.iter().map(|id| scores.of(&instance, id)).collect();
+            let sorted = values.windows(2).zip(order.windows(2)).all(|(v, ids)| match (v[0], v[1]) {
+                // Ties go by passage number.
+                (Some(a), Some(b)) => a > b || a == b && number(&ids[0]) < number(&ids[1]),
+                _ => false,
+            });
+            if !sorted {
+                self.find("data", None, format!("the distractors of {instance} are not in the order of their scores"));
+            }
         }
     }
 
@@ -200,5 +278,41 @@ impl Checker<'_> {
             Ok(_) => {}
             Err(e) => self.find("manifest.json", None, e.to_string()),
         }
+    }
+}
+
+fn number(id: &str) -> Option<u64> {
+    id.trim_start_matches('p').parse().ok()
+}
+
+/// Sums of the pinned vectors over the languages, by id.
+struct Scores {
+    passages: BTreeMap<String, Vec<i32>>,
+    questions: BTreeMap<String, Vec<i32>>,
+}
+
+impl Scores {
+    fn read(checker: &Checker<'_>) -> Option<Scores> {
+        let manifest = super::read_manifest(checker.folder).ok()?;
+        let mut scores = Scores { passages: BTreeMap::new(), questions: BTreeMap::new() };
+        for pin in &manifest.pins {
+            let side = match pin.what.split(' ').next() {
+                Some("passages") => &mut scores.passages,
+                Some("questions") => &mut scores.questions,
+                _ => continue,
+            };
+            // A pin that cannot be read is a finding elsewhere.
+            let (ids, _, pinned) = pinned::read(&checker.folder.join(&pin.path)).ok()?;
+            for (id, vector) in ids.into_iter().zip(pinned.vectors.chunks(pinned.dimensions.max(1))) {
+                let sum = side.entry(id).or_insert_with(|| vec![0; pinned.dimensions]);
+                sum.iter_mut().zip(vector).for_each(|(sum, c)| *sum += i32::from(*c));
+            }
+        }
+        Some(scores)
+    }
+
+    fn of(&self, instance: &str, passage: &str) -> Option<i64> {
+        let (a, b) = (self.questions.get(instance)?, self.passages.get(passage)?);
+        Some(a.iter().zip(b).map(|(x, y)| i64::from(*x) * i64::from(*y)).sum())
     }
 }

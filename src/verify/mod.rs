@@ -5,6 +5,7 @@
 //! [`Depth::Full`]).
 
 mod layout;
+mod passage;
 mod row;
 
 pub use self::layout::{check_sums, is_inside};
@@ -14,7 +15,7 @@ use crate::fail;
 use crate::hash::{Digest, RowEncoder, RowsHasher, release_digest};
 use crate::language::Pack;
 use crate::manifest::{FORMAT, Manifest};
-use crate::pipeline::pool_key;
+use crate::pipeline::reasoning::pool_key;
 use crate::plan::FilePlan;
 use crate::recipe::{Ranking, Recipe, SeedSource};
 use crate::record::Passage;
@@ -151,6 +152,10 @@ struct Shared {
     report: Report,
     /// By instance: digest of its meaning (facts, question, gold), and the row that gave it.
     meanings: BTreeMap<String, (Digest, String)>,
+    /// The ranking that an instance's rows of the passage family show: the longest list met.
+    orders: BTreeMap<String, Vec<String>>,
+    /// The instances of the cells of a needle and a question language, and the file that gave them.
+    cells: BTreeMap<String, (Vec<String>, String)>,
     /// The passages of an instance's rows, by instance and kind.
     sets: BTreeMap<(String, String), Nest>,
 }
@@ -225,6 +230,7 @@ pub fn verify(folder: &Path, depth: Depth, jobs: usize) -> Result<Report> {
         checker.accepted(&manifest);
     }
     checker.across();
+    checker.pins(&manifest);
     let Checker { progress, shared, .. } = checker;
     progress.finish();
     let mut report = shared.into_inner().expect("no thread panics").report;
@@ -299,6 +305,7 @@ impl Checker<'_> {
     /// What can only be seen over several files: every language and length of an instance draws on one list of
     /// passages, shorter rows on its head.
     fn across(&self) {
+        self.ranked();
         if self.recipe.retrieval.ranking != Ranking::Pivot {
             return;
         }

@@ -10,7 +10,7 @@ use crate::plan::FilePlan;
 use crate::recipe::{Kind, Order, Ranking, SourceKind, Task};
 use crate::seed::{Seed, mix};
 use crate::stage::certify::{certificate, split};
-use crate::stage::distractors::{banned, holds};
+use crate::stage::distractors::{banned, holds, letter};
 use crate::stage::select::depths;
 use crate::stage::write::Stats;
 use crate::story::{Answer, Fact, Question, Solution, SourceTask, Story, solve};
@@ -24,10 +24,23 @@ fn has_null(items: &ArrayRef) -> bool {
     items.null_count() > 0 || items.as_struct_opt().is_some_and(|fields| fields.columns().iter().any(has_null))
 }
 
+/// Lists are there, and hold values.
+pub(super) fn no_nulls(batch: &RecordBatch, row: usize) -> Result<()> {
+    for column in ["answers", "answer_variants", "distractor_ids", "supporting", "needle_spans", "answers_by_language"] {
+        let lists = table::column(batch, column).as_list::<i32>();
+        if lists.is_null(row) || has_null(&lists.value(row)) {
+            fail!("{column} is null, or holds a null");
+        }
+    }
+    Ok(())
+}
+
 /// What reading one file keeps between its rows.
 #[derive(Default)]
 pub(super) struct Reading {
-    /// What a line says and how many tokens it has (with its line feed); no fact for clean noise. And the row
+    /// Of the passage family.
+    pub(super) desk: super::passage::Desk,
+    /// What a line says and how many tokens it has (with its line feed); no fact for clean text that is no sentence of ours. And the row
     /// that held it last.
     known: FxHashMap<String, (Known, u64)>,
     facts: Vec<Fact>,
@@ -50,6 +63,15 @@ const KNOWN: usize = 400_000;
 
 impl Checker<'_> {
     pub(super) fn row(&self, batch: &RecordBatch, row: usize, plan: &FilePlan, reading: &mut Reading) -> Result<()> {
+        if let Some(cell) = plan.cell {
+            let (stats, whole) = self.passage_row(batch, row, plan, cell, &mut reading.desk)?;
+            let first = reading.stats == Stats::default();
+            reading.stats.add(&stats, first);
+            reading.lines += stats.lines;
+            reading.proven += 1;
+            reading.whole += u64::from(whole);
+            return Ok(());
+        }
         let get = |name: &str| text(batch, name, row);
         let (id, prompt, instance) = (get("id"), get("prompt"), get("instance_id"));
         let parts = [instance, get("language"), get("length"), get("strategy"), get("distractor_kind")];
@@ -68,7 +90,7 @@ impl Checker<'_> {
             .packs
             .get(get("language"))
             .ok_or_else(|| Error::new("the release has no pack of the row's language"))?;
-        let noise = get("distractor_kind") == Kind::Noise.name();
+        let free = get("distractor_kind") != Kind::Synthetic.name();
         let (context, tail) = split(prompt)?;
         let question =
             question_of(tail, pack).ok_or_else(|| Error::new("the question after the context cannot be read"))?;
@@ -113,7 +135,7 @@ impl Checker<'_> {
                     *known
                 }
                 None => {
-                    let fact = self.read_line(sentence, pack, noise, &mut reading.banned)?;
+                    let fact = self.read_line(sentence, pack, free, &mut reading.banned)?;
                     let known = (fact, self.tokenizer.count(line) as u32);
                     reading.known.insert(sentence.to_owned(), (known, reading.rows));
                     known
@@ -197,17 +219,17 @@ impl Checker<'_> {
         &self,
         line: &str,
         pack: &Pack,
-        noise: bool,
+        free: bool,
         banned_names: &mut Option<Vec<String>>,
     ) -> Result<Option<Fact>> {
         match pack.read(line) {
             Ok(message) => {
                 Fact::of(message).map(Some).ok_or_else(|| Error::new(format!("a question in the context: {line:?}")))
             }
-            Err(_) if noise => {
+            Err(_) if free => {
                 let names = banned_names.get_or_insert_with(|| banned(pack));
                 if holds(line, names) {
-                    fail!("noise names an actor or a candidate answer: {line:?}");
+                    fail!("a distractor names an actor or a candidate answer: {line:?}");
                 }
                 Ok(None)
             }
@@ -283,9 +305,9 @@ impl Checker<'_> {
             fail!("n_distractors is {n}, there are {} distractor_ids", ids.len());
         }
         let size = ids.len() as u32;
-        let letter = get("distractor_kind").chars().next();
+        let kind = [Kind::Synthetic, Kind::Natural, Kind::Noise].into_iter().find(|k| k.name() == get("distractor_kind"));
         let number = |id: &String| {
-            let digits = letter.and_then(|letter| id.strip_prefix(letter))?;
+            let digits = id.strip_prefix(letter(kind?))?;
             digits.parse::<u32>().ok().filter(|n| format!("{n:05}") == digits)
         };
         let Some(numbers) = ids.iter().map(number).collect::<Option<Vec<u32>>>() else {
@@ -303,9 +325,10 @@ impl Checker<'_> {
         if sorted.len() != ids.len() {
             fail!("a distractor stands there twice");
         }
-        // A passage has three to seven sentences.
+        // A passage has three to seven sentences; a natural one is a line.
         let lines = context.bytes().filter(|b| *b == b'\n').count() - needles.len();
-        if lines < 3 * ids.len() || lines > 7 * ids.len() {
+        let (least, most) = if kind == Some(Kind::Natural) { (1, 1) } else { (3, 7) };
+        if lines < least * ids.len() || lines > most * ids.len() {
             fail!("{} distractors cannot have {lines} lines", ids.len());
         }
         if get("distractor_kind") == Kind::Synthetic.name() {
@@ -390,12 +413,7 @@ impl Checker<'_> {
                 fail!("{column} has a value, which this family does not have");
             }
         }
-        for column in ["answers", "answer_variants", "distractor_ids", "supporting", "needle_spans"] {
-            let lists = table::column(batch, column).as_list::<i32>();
-            if lists.is_null(row) || has_null(&lists.value(row)) {
-                fail!("{column} is null, or holds a null");
-            }
-        }
+        no_nulls(batch, row)?;
         let simulated = self.recipe.source.kind == SourceKind::Simulate;
         if table::column(batch, "source_id").is_null(row) != simulated {
             fail!("source_id does not fit the source");

@@ -1,0 +1,269 @@
+//! The whole path from recipe to release, one call a stage; one module a family.
+
+pub mod passage;
+pub mod reasoning;
+
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::hash::{Digest, release_digest};
+use crate::language::Language;
+use crate::manifest::{self, FORMAT, Manifest, Match};
+use crate::plan::{FilePlan, Plan};
+use crate::recipe::{EmbedderName, Family, SourceKind};
+use crate::report::Stopwatch;
+use crate::stage::embed::Pins;
+use crate::source::locate::{self, Locator};
+use crate::stage::ingest::{self, SourceFile};
+use crate::stage::{haystack, questions};
+use crate::stage::journal::Journal;
+use crate::stage::write::DataFile;
+use crate::store::{Key, Lists, Lock, Store, sync_dir, write_aside};
+use crate::verify::check_sums;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What a build came to.
+pub struct Outcome {
+    /// The release.
+    pub folder: PathBuf,
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// How it compares with the accepted digests.
+    pub accepted: Match,
+    /// It was there already, and its bytes are sound.
+    pub was_there: bool,
+    /// Wall time of each stage.
+    pub watch: Stopwatch,
+}
+
+/// Builds a release.
+pub fn build(plan: &Plan) -> Result<Outcome> {
+    let folder = plan.folder();
+    let _lock = Lock::take(&lock_file(&folder))?;
+    let store = Store::new(plan.options.out.join("store"));
+    match plan.family {
+        Family::Reasoning => reasoning::build(plan, &store, folder),
+        Family::Passage => passage::build(plan, &store, folder),
+    }
+}
+
+/// What computing all vectors anew changes.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct Drift {
+    /// Components of all vectors.
+    pub components: u64,
+    /// Those that differ.
+    pub components_differ: u64,
+    /// The largest difference.
+    pub largest: u64,
+    /// Ranks of all lists.
+    pub ranks: u64,
+    /// Those that another passage holds.
+    pub ranks_differ: u64,
+    /// Prompts.
+    pub prompts: u64,
+    /// Those with other passages, or in another order.
+    pub prompts_differ: u64,
+}
+
+impl Drift {
+    fn components(&mut self, pinned: &Pins<'_>, fresh: &Pins<'_>) {
+        for (a, b) in pinned.seen().iter().zip(fresh.seen()) {
+            self.components += a.data.len() as u64;
+            for (x, y) in a.data.iter().zip(&b.data).filter(|(x, y)| x != y) {
+                self.components_differ += 1;
+                self.largest = self.largest.max(u64::from(x.abs_diff(*y)));
+            }
+        }
+    }
+
+    fn lists(&mut self, pinned: &Lists, fresh: &Lists) -> Result<()> {
+        for n in 0..pinned.len() {
+            let (a, b) = (pinned.get(n)?, fresh.get(n)?);
+            self.ranks += a.len() as u64;
+            self.ranks_differ += (0..a.len()).filter(|rank| b.get(*rank) != Some(&a[*rank])).count() as u64;
+        }
+        Ok(())
+    }
+
+    fn prompt(&mut self, same: bool) {
+        self.prompts += 1;
+        self.prompts_differ += u64::from(!same);
+    }
+}
+
+/// Computes all pinned vectors anew and says what that would change. Writes no release.
+pub fn rederive(plan: &Plan) -> Result<Drift> {
+    if plan.recipe.retrieval.embedder != EmbedderName::Onnx {
+        return Err(Error::new("--rederive: this recipe has no pinned stage, all of it is exact"));
+    }
+    let store = Store::new(plan.options.out.join("store"));
+    match plan.family {
+        Family::Reasoning => reasoning::drift(plan, &store),
+        Family::Passage => passage::drift(plan, &store),
+    }
+}
+
+/// Downloads what a recipe reads, checks it, and keeps what builds need: archives in the cache, samples of collections
+/// in the store.
+pub fn fetch(plan: &Plan) -> Result<Vec<SourceFile>> {
+    let mut sources = Vec::new();
+    if plan.recipe.reads_passages() || plan.recipe.source.kind != SourceKind::Simulate {
+        let locator = Locator::new(plan)?;
+        match plan.family {
+            Family::Passage => sources.extend(questions::read(plan, &locator)?.files),
+            Family::Reasoning => sources.extend(ingest::ingest(plan)?.files),
+        }
+        if plan.recipe.reads_passages() {
+            sources.extend(haystack::read(plan, &locator)?.files);
+        }
+    }
+    if plan.recipe.retrieval.embedder == EmbedderName::Onnx {
+        let folder = locate::model(plan)?;
+        for name in locate::MODEL_FILES {
+            let (sha256, bytes) = Digest::of_file(&folder.join(name))?;
+            sources.push(SourceFile { name: format!("{}/{name}", plan.recipe.embedding.model), bytes, sha256 });
+        }
+    }
+    Ok(sources)
+}
+
+/// Keys of the store entries of a plan, by name of the stage, in the order of the path.
+pub type Stages = Vec<(String, Key)>;
+
+/// Identity of a build: two builds of one folder must agree in it to share their files. Pinned vectors are part of
+/// it: other vectors, another build.
+fn identity(plan: &Plan, stages: &Stages, pins: &Pins<'_>) -> Digest {
+    let mut parts = vec![plan.digest()];
+    parts.extend(stages.iter().map(|(_, key)| key.digest()));
+    parts.extend(pins.files().map(|pin| pin.sha256));
+    Digest::of_parts(parts.iter().map(|digest| digest.0.as_slice()))
+}
+
+fn beside(folder: &Path, extension: &str) -> PathBuf {
+    let name = folder.file_name().expect("a release has a name").to_string_lossy();
+    folder.with_file_name(format!("{name}.{extension}"))
+}
+
+/// Hidden, so that no pattern such as `1.0.0+*` takes it for a release.
+fn lock_file(folder: &Path) -> PathBuf {
+    let name = folder.file_name().expect("a release has a name").to_string_lossy();
+    folder.with_file_name(format!(".{name}.lock"))
+}
+
+/// A finished release is never written over: it is sound and of this plan, or that is an error.
+fn there_already(plan: &Plan, identity: &Digest, folder: &Path) -> Result<Manifest> {
+    let path = folder.join("manifest.json");
+    let text = std::fs::read_to_string(&path).map_err(|e| Error::io("cannot read", &path, e))?;
+    let manifest: Manifest = serde_json::from_str(&text).map_err(|e| Error::new(e.to_string()).at(path.display()))?;
+    if manifest.plan != *identity {
+        let what = "another release of this name and version: of another recipe, other sources, or another version of this program";
+        return Err(Error::new(format!("{} holds {what}", folder.display()))
+            .help("raise release.version, build elsewhere with --out DIR, or remove that folder"));
+    }
+    if let Some(finding) = check_sums(folder).into_iter().next() {
+        let what = format!("{} was changed since it was built: {} {}", folder.display(), finding.file, finding.what);
+        return Err(Error::new(what).help("remove the folder and build again"));
+    }
+    if !plan.files.iter().map(FilePlan::path).eq(manifest.files.iter().map(|f| f.path.clone())) {
+        return Err(Error::new(format!("{} was changed since it was built: it holds other files", folder.display()))
+            .help("remove the folder and build again"));
+    }
+    Ok(manifest)
+}
+
+
+/// What a finished build says of itself in every family.
+struct Finished<'a> {
+    plan: &'a Plan,
+    stages: Stages,
+    pins: Pins<'a>,
+    sources: Vec<SourceFile>,
+    identity: Digest,
+}
+
+impl Finished<'_> {
+    /// The manifest, with what only one family has left empty.
+    fn describe(&self, journal: &Journal) -> Result<Manifest> {
+        let plan = self.plan;
+        let done = journal.done();
+        let files: Vec<DataFile> = plan.files.iter().map(|file| done[&file.path()].clone()).collect();
+        if let Some(file) = files.iter().find(|file| file.stats.over > 0) {
+            fail!(
+                "{} holds {} prompts over their budget: this is a bug, no release was written",
+                file.path,
+                file.stats.over
+            );
+        }
+        let release = &plan.recipe.release;
+        let filter = plan.is_narrowed().then(|| {
+            let mut filter = plan.options.filter.clone();
+            filter.limit = (plan.instances() < plan.total()).then_some(plan.instances());
+            filter
+        });
+        Ok(Manifest {
+            format: FORMAT,
+            name: release.name.0.clone(),
+            version: release.version.0.clone(),
+            family: plan.family.name().to_owned(),
+            nihbuild: env!("CARGO_PKG_VERSION").to_owned(),
+            date: release.date.clone(),
+            licence: release.licence.clone(),
+            canary: manifest::canary(&release.name.0, &release.version.0),
+            plan: self.identity,
+            seed_digest: plan.seed.digest(),
+            other_seed: plan.options.seed.is_some(),
+            filter,
+            rows_digest: release_digest(files.iter().map(|f| (f.path.as_str(), f.rows_digest))),
+            rows: files.iter().map(|f| f.rows).sum(),
+            tokens: files.iter().map(|f| f.stats.tokens).sum(),
+            files,
+            sources: self.sources.clone(),
+            packs: plan.packs.iter().map(|(l, pack)| (l.to_string(), pack.digest())).collect(),
+            stages: self.stages.iter().map(|(name, key)| (name.clone(), key.digest())).collect(),
+            pins: self.pins.files().cloned().collect(),
+            instances: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            starts: BTreeMap::new(),
+            answerers: BTreeMap::new(),
+            distinct_sentences: BTreeMap::new(),
+            passages: None,
+        })
+    }
+
+    /// Adds what is not data, then makes the folder a release by renaming it.
+    fn publish(&self, manifest: &Manifest, partial: &Path, folder: &Path) -> Result<()> {
+        let plan = self.plan;
+        let mut texts: BTreeMap<String, String> = BTreeMap::new();
+        texts.insert("recipe.toml".to_owned(), plan.resolved());
+        texts.insert("README.md".to_owned(), manifest::card(plan, manifest));
+        let json = serde_json::to_string_pretty(manifest).expect("a manifest is plain data");
+        texts.insert("manifest.json".to_owned(), json + "\n");
+        for (language, _) in &plan.packs {
+            texts.insert(format!("packs/{language}.toml"), language.file().to_owned());
+        }
+        if !plan.packs.iter().any(|(l, _)| l.code() == "en") {
+            // English reads bAbI and may give the instructions.
+            let english = "en".parse::<Language>().expect("the English pack is embedded");
+            texts.insert("packs/en.toml".to_owned(), english.file().to_owned());
+        }
+        let mut sums: BTreeMap<String, Digest> = manifest.files.iter().map(|f| (f.path.clone(), f.sha256)).collect();
+        for (name, text) in &texts {
+            sums.insert(name.clone(), Digest::of(text));
+        }
+        for pin in self.pins.files() {
+            self.pins.publish(pin, partial)?;
+            sums.insert(pin.path.clone(), pin.sha256);
+        }
+        let lines: String = sums.iter().map(|(name, digest)| format!("{digest}  {name}\n")).collect();
+        texts.insert("SHA256SUMS".to_owned(), lines);
+        for (name, text) in &texts {
+            write_aside(&partial.join(name), |out| out.write_all(text.as_bytes()))?;
+        }
+        let journal = partial.join("journal.jsonl");
+        std::fs::remove_file(&journal).map_err(|e| Error::io("cannot remove", &journal, e))?;
+        sync_dir(partial)?;
+        std::fs::rename(partial, folder).map_err(|e| Error::io("cannot rename to", folder, e))?;
+        sync_dir(folder.parent().expect("a release has a parent"))
+    }
+}

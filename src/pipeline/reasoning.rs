@@ -1,0 +1,509 @@
+//! The path of the reasoning family: stories, spread over haystacks of distractors.
+
+use super::{Drift, Finished, Outcome, Stages, beside, identity, there_already};
+use crate::embedder::{Role, ngram};
+use crate::error::Result;
+use crate::hash::Digest;
+use crate::language::Language;
+use crate::manifest;
+use crate::plan::{FilePlan, Plan};
+use crate::recipe::{EmbedderName, Kind, Ranking, Recipe};
+use crate::record::{LocalPool, Passage};
+use crate::report::{Progress, Stopwatch};
+use crate::stage::assemble::{RowPlan, Sizes, fit, local_story};
+use crate::stage::embed::{self, Pins, Texts, Vectors};
+use crate::stage::ingest::{Ingested, ingest};
+use crate::stage::journal::Journal;
+use crate::stage::localize::{self, Lines};
+use crate::stage::select::{self, Selected, select};
+use crate::stage::stories::{Inputs, Ranked, Side, holds};
+use crate::stage::write::{FileRows, write};
+use crate::stage::natural::{self, Natural};
+use crate::stage::{distractors, retrieve};
+use crate::store::{Key, Lists, Store};
+use rayon::prelude::*;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Builds a release.
+pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outcome> {
+    let mut watch = Stopwatch::start();
+    let ingested = ingest(plan)?;
+    let natural = natural(plan)?;
+    let keys = Keys::new(plan, &ingested, natural.as_ref());
+    let mut pins = Pins::new(plan);
+    let ranked = Prepared::new(plan, store, &keys, &ingested, natural.as_ref(), &mut pins, &mut watch)?;
+    let Prepared { selected, pools, ranked, mut stages } = ranked;
+    stages.splice(0..0, keys.all());
+    let identity = identity(plan, &stages, &pins);
+    if folder.exists() {
+        let manifest = there_already(plan, &identity, &folder)?;
+        watch.lap("check");
+        let accepted = manifest::compare(&manifest)?;
+        return Ok(Outcome { folder, manifest, accepted, was_there: true, watch });
+    }
+    let lines = read_pools(plan, &pools)?;
+    watch.lap("read back");
+    let sizes = sizes(plan, &selected);
+    let files = rows(plan, &selected, &sizes, &pools, &ranked)?;
+    watch.lap("fit");
+    let partial = beside(&folder, "partial");
+    let journal = Journal::open(&partial, &identity)?;
+    let sides: Vec<Side<'_>> = pools
+        .iter()
+        .filter_map(|(&(language, kind), pool)| {
+            let lines = lines.get(&(language, kind))?;
+            Some(Side { language, kind, pool, lines, ranked: &ranked[&(kind, ranking_of(plan, language, kind))] })
+        })
+        .collect();
+    let inputs = Inputs { plan, instances: &selected.instances, sizes: &sizes, sides: &sides };
+    write(plan, &inputs, &files, &journal)?;
+    watch.lap("write");
+    let distinct = lines.iter().filter(|((_, kind), _)| *kind == Kind::Synthetic);
+    let distinct = distinct.map(|((language, _), lines)| (language.to_string(), lines.len() as u64)).collect();
+    let mut sources = ingested.files.clone();
+    sources.extend(natural.iter().flat_map(|n| n.files.clone()));
+    let finished = Finished { plan, stages, pins, sources, identity };
+    let mut manifest = finished.describe(&journal)?;
+    for instance in &selected.instances {
+        *manifest.instances.entry(instance.source_task()).or_default() += 1;
+    }
+    manifest.refused = selected.refused.clone();
+    manifest.starts = selected.starts.iter().map(|(task, length)| (*task, length.to_string())).collect();
+    manifest.answerers = manifest::answerers(&selected, plan);
+    manifest.distinct_sentences = distinct;
+    manifest.passages = natural.map(|n| n.facts);
+    finished.publish(&manifest, &partial, &folder)?;
+    watch.lap("publish");
+    let accepted = manifest::compare(&manifest)?;
+    Ok(Outcome { folder, manifest, accepted, was_there: false, watch })
+}
+
+/// The passages of `[haystack]`, where natural distractors are asked for.
+fn natural(plan: &Plan) -> Result<Option<Natural>> {
+    plan.kinds.contains(&Kind::Natural).then(|| natural::read(plan)).transpose()
+}
+
+/// How many prompts a fresh embedding would change; see [`super::drift`].
+pub(super) fn drift(plan: &Plan, store: &Store) -> Result<Drift> {
+    let mut watch = Stopwatch::start();
+    let ingested = ingest(plan)?;
+    let natural = natural(plan)?;
+    let keys = Keys::new(plan, &ingested, natural.as_ref());
+    let mut drift = Drift::default();
+    let mut sides = Vec::new();
+    for mut pins in [Pins::new(plan).remembering(), Pins::fresh(plan).remembering()] {
+        let prepared = Prepared::new(plan, store, &keys, &ingested, natural.as_ref(), &mut pins, &mut watch)?;
+        let sizes = sizes(plan, &prepared.selected);
+        let files = rows(plan, &prepared.selected, &sizes, &prepared.pools, &prepared.ranked)?;
+        sides.push((pins, prepared, files));
+    }
+    let (fresh, pinned) = (sides.pop().expect("two sides"), sides.pop().expect("two sides"));
+    drift.components(&pinned.0, &fresh.0);
+    for (key, ranked) in &pinned.1.ranked {
+        let (Ranked::Lists(a), Some(Ranked::Lists(b))) = (ranked, fresh.1.ranked.get(key)) else { continue };
+        drift.lists(a, b)?;
+    }
+    for (a, b) in pinned.2.iter().zip(&fresh.2) {
+        let key = (a.file.kind, ranking_of(plan, a.file.language, a.file.kind));
+        let pairs = a.groups.iter().flatten().zip(b.groups.iter().flatten());
+        for (x, y) in pairs {
+            let instance = &pinned.1.selected.instances[x.instance as usize];
+            let list = |ranked: &Rankings, n: u32| -> Result<Vec<u32>> {
+                if n == 0 {
+                    return Ok(Vec::new());
+                }
+                let mut list = ranked[&key].get(plan, x.instance as usize, instance)?;
+                list.truncate(n as usize);
+                Ok(list)
+            };
+            drift.prompt(list(&pinned.1.ranked, x.passages)? == list(&fresh.1.ranked, y.passages)?);
+        }
+    }
+    Ok(drift)
+}
+
+/// What the rows are made of.
+struct Prepared {
+    selected: Selected,
+    pools: Pools,
+    ranked: Rankings,
+    /// Keys of the rankings, which depend on the vectors.
+    stages: Stages,
+}
+
+impl Prepared {
+    fn new(
+        plan: &Plan,
+        store: &Store,
+        keys: &Keys,
+        ingested: &Ingested,
+        natural: Option<&Natural>,
+        pins: &mut Pins<'_>,
+        watch: &mut Stopwatch,
+    ) -> Result<Prepared> {
+        let selected: Selected = store.get_or(&keys.select, || select(plan, ingested))?;
+        watch.lap("select");
+        let passages: Vec<Passage> = match plan.kinds.contains(&Kind::Synthetic) {
+            true => store.get_or(&keys.pool, || Ok(synthetic(plan)))?,
+            false => Vec::new(),
+        };
+        let pools = pools(plan, store, keys, &passages, natural)?;
+        watch.lap("localize");
+        let mut ranked = Rankings::new();
+        let mut stages = Stages::new();
+        for &kind in &plan.kinds {
+            match kind {
+                Kind::Noise => {
+                    ranked.insert((kind, None), Ranked::Round { size: plan.recipe.distractors.pool });
+                }
+                Kind::Synthetic | Kind::Natural => {
+                    let make = RankKind { plan, store, keys, kind, selected: &selected, passages: &passages };
+                    let made = make.rank(&pools, pins)?;
+                    stages.extend(made.stages);
+                    ranked.extend(made.ranked);
+                }
+            }
+        }
+        watch.lap("retrieve");
+        Ok(Prepared { selected, pools, ranked, stages })
+    }
+}
+
+/// The key of the synthetic pool: it depends on the recipe and its seed alone.
+pub fn pool_key(recipe: &Recipe, seed: Digest) -> Key {
+    Key {
+        stage: "distractors",
+        version: distractors::VERSION,
+        params: json!({ "variant": recipe.distractors.variant, "pool": recipe.distractors.pool }),
+        inputs: vec![seed],
+    }
+}
+
+/// Keys of the store entries of a plan, but for rankings.
+pub struct Keys {
+    select: Key,
+    pool: Key,
+    local: BTreeMap<(Language, Kind), Key>,
+    vectors: BTreeMap<Language, Key>,
+}
+
+impl Keys {
+    /// The keys of a plan. They depend on nothing that must run first but the digests of source files.
+    pub fn new(plan: &Plan, ingested: &Ingested, natural: Option<&Natural>) -> Keys {
+        let recipe = &plan.recipe;
+        let packs: Vec<Digest> = plan.packs.iter().map(|(_, pack)| pack.digest()).collect();
+        let seed = plan.seed.digest();
+        let mut inputs = vec![seed, plan.english.digest()];
+        inputs.extend(&packs);
+        inputs.extend(ingested.files.iter().map(|f| f.sha256));
+        let select = Key {
+            stage: "select",
+            version: select::VERSION,
+            params: json!({
+                "source": recipe.source, "stories": recipe.stories, "lengths": recipe.grid.lengths, "budget": recipe.budget,
+                "tokenizer": plan.tokenizer.name(), "strategies": recipe.prompt.strategies,
+                "instruction": recipe.prompt.instruction_language, "instances": plan.instances(),
+            }),
+            inputs,
+        };
+        let pool = pool_key(recipe, seed);
+        let mut local = BTreeMap::new();
+        let mut vectors = BTreeMap::new();
+        for ((language, pack), digest) in plan.packs.iter().zip(&packs) {
+            for &kind in &plan.kinds {
+                let made_of = match kind {
+                    Kind::Synthetic => pool.digest(),
+                    Kind::Noise => seed,
+                    Kind::Natural => natural.expect("read for this kind").digest,
+                };
+                let key = Key {
+                    stage: "localize",
+                    version: localize::VERSION,
+                    params: json!({
+                        "kind": kind, "language": pack.code(), "tokenizer": plan.tokenizer.name(), "pool": recipe.distractors.pool,
+                    }),
+                    inputs: vec![*digest, made_of],
+                };
+                local.insert((*language, kind), key);
+            }
+            if let Some(text) = local.get(&(*language, Kind::Synthetic)) {
+                let key = Key {
+                    stage: "embed",
+                    version: ngram::VERSION,
+                    params: json!({ "embedder": recipe.retrieval.embedder }),
+                    inputs: vec![text.digest()],
+                };
+                vectors.insert(*language, key);
+            }
+        }
+        Keys { select, pool, local, vectors }
+    }
+
+    /// Every key that the plan needs, in the order of the path.
+    pub fn all(&self) -> Stages {
+        let mut all = vec![("select".to_owned(), self.select.clone()), ("distractors".to_owned(), self.pool.clone())];
+        all.extend(self.local.iter().map(|((l, kind), key)| (format!("localize {l} {}", kind.name()), key.clone())));
+        all.extend(self.vectors.iter().map(|(l, key)| (format!("embed {l}"), key.clone())));
+        all
+    }
+}
+
+fn synthetic(plan: &Plan) -> Vec<Passage> {
+    distractors::synthetic(&plan.seed, plan.recipe.distractors.variant, plan.recipe.distractors.pool)
+}
+
+type Pools = BTreeMap<(Language, Kind), LocalPool>;
+
+/// Is anything of this language written? A pivoted ranking needs the vectors of all languages in any case.
+fn is_written(plan: &Plan, language: Language, kind: Kind) -> bool {
+    plan.files.iter().any(|file| (file.language, file.kind) == (language, kind))
+}
+
+fn pools(
+    plan: &Plan,
+    store: &Store,
+    keys: &Keys,
+    passages: &[Passage],
+    natural: Option<&Natural>,
+) -> Result<Pools> {
+    let progress = Progress::new("localize", keys.local.len() as u64, "pools");
+    let mut pools = Pools::new();
+    for (&(language, kind), key) in &keys.local {
+        let needed = kind != Kind::Noise || is_written(plan, language, kind);
+        if needed {
+            let pack = plan.pack(language);
+            let pool = store.get_or(key, || {
+                Ok(match kind {
+                    Kind::Synthetic => localize::localize(passages, pack, plan.tokenizer),
+                    Kind::Natural => localize::pool(natural.expect("read").lines(language), plan.tokenizer),
+                    Kind::Noise => {
+                        let texts = distractors::noise(&plan.seed, pack, plan.recipe.distractors.pool);
+                        localize::pool(texts, plan.tokenizer)
+                    }
+                })
+            })?;
+            pools.insert((language, kind), pool);
+        }
+        progress.add(1);
+    }
+    progress.finish();
+    Ok(pools)
+}
+
+/// Which ranking a file uses.
+fn ranking_of(plan: &Plan, language: Language, kind: Kind) -> Option<Language> {
+    (kind != Kind::Noise && plan.recipe.retrieval.ranking == Ranking::PerLanguage).then_some(language)
+}
+
+type Rankings = BTreeMap<(Kind, Option<Language>), Ranked>;
+
+/// What ranking one kind of distractors needs.
+struct RankKind<'a> {
+    plan: &'a Plan,
+    store: &'a Store,
+    keys: &'a Keys,
+    kind: Kind,
+    selected: &'a Selected,
+    passages: &'a [Passage],
+}
+
+struct RankedKind {
+    ranked: Rankings,
+    stages: Stages,
+}
+
+impl RankKind<'_> {
+    fn rank(&self, pools: &Pools, pins: &mut Pins<'_>) -> Result<RankedKind> {
+        let plan = self.plan;
+        let all: Vec<Language> = plan.packs.iter().map(|(l, _)| *l).collect();
+        let groups: Vec<(Option<Language>, Vec<Language>)> = match plan.recipe.retrieval.ranking {
+            Ranking::Pivot => vec![(None, all)],
+            Ranking::PerLanguage => {
+                let written = all.into_iter().filter(|l| is_written(plan, *l, self.kind));
+                written.map(|l| (Some(l), vec![l])).collect()
+            }
+        };
+        let mut made = RankedKind { ranked: Rankings::new(), stages: Stages::new() };
+        for (own, languages) in groups {
+            let (key, lists) = self.group(own, &languages, pools, pins)?;
+            made.ranked.insert((self.kind, own), Ranked::Lists(lists));
+            let language = own.map_or(String::new(), |l| format!(" {l}"));
+            let kind = if self.kind == Kind::Synthetic { "" } else { " natural" };
+            made.stages.push((format!("retrieve{kind}{language}"), key));
+        }
+        Ok(made)
+    }
+
+    /// The passages' vectors in a language, and what a ranking's key says of them.
+    fn passages(&self, language: Language, pools: &Pools, pins: &mut Pins<'_>) -> Result<(Digest, Option<Vectors>)> {
+        let pool = &pools[&(language, self.kind)];
+        let texts = || Texts {
+            what: format!("{} passages {language}", self.kind.name()),
+            role: Role::Passage,
+            ids: (0..pool.len()).map(|n| distractors::id(self.kind, n as u32)).collect(),
+            texts: (0..pool.len()).map(|n| pool.passage(n)).collect(),
+        };
+        if self.plan.recipe.retrieval.embedder == EmbedderName::Ngram && self.kind == Kind::Synthetic {
+            // Exact, so the text's key stands for the vectors: they are only made where they are needed.
+            return Ok((self.keys.vectors[&language].digest(), None));
+        }
+        let vectors = pins.vectors(&texts())?;
+        Ok((vectors.digest(), Some(vectors)))
+    }
+
+    /// The queries' vectors in a language.
+    fn queries(&self, language: Language, pins: &mut Pins<'_>) -> Result<Vectors> {
+        let pack = self.plan.pack(language);
+        let query = self.plan.recipe.retrieval.query;
+        let texts: Vec<String> =
+            self.selected.instances.par_iter().map(|instance| retrieve::query(instance, pack, query)).collect();
+        pins.vectors(&Texts {
+            what: format!("queries {language}"),
+            role: Role::Query,
+            ids: self.selected.instances.iter().map(|instance| instance.id.clone()).collect(),
+            texts: texts.iter().map(String::as_str).collect(),
+        })
+    }
+
+    fn group(
+        &self,
+        own: Option<Language>,
+        languages: &[Language],
+        pools: &Pools,
+        pins: &mut Pins<'_>,
+    ) -> Result<(Key, Lists)> {
+        let (plan, recipe) = (self.plan, &self.plan.recipe);
+        let mut inputs = vec![self.keys.select.digest()];
+        let mut vectors = Vec::new();
+        let mut queries = Vec::new();
+        for &language in languages {
+            let (digest, made) = self.passages(language, pools, pins)?;
+            inputs.push(digest);
+            vectors.push(made);
+            if recipe.retrieval.embedder == EmbedderName::Onnx {
+                let made = self.queries(language, pins)?;
+                inputs.push(made.digest());
+                queries.push(made);
+            }
+        }
+        let key = Key {
+            stage: "retrieve",
+            version: retrieve::VERSION,
+            params: json!({
+                "query": recipe.retrieval.query, "variant": recipe.distractors.variant, "language": own,
+                "kind": self.kind, "need": recipe.budget.tokens(plan.largest()),
+            }),
+            inputs,
+        };
+        let instances = &self.selected.instances;
+        let lists = self.store.lists(&key, |push| {
+            for (language, vectors) in languages.iter().zip(&mut vectors) {
+                if vectors.is_none() {
+                    let pool = &pools[&(*language, self.kind)];
+                    let key = &self.keys.vectors[language];
+                    let made = self.store.get_or(key, || {
+                        let texts: Vec<&str> = (0..pool.len()).map(|n| pool.passage(n)).collect();
+                        Ok(embed::grams(&texts).data)
+                    })?;
+                    *vectors = Some(Vectors { dimensions: ngram::DIMENSIONS, data: made });
+                }
+            }
+            let sides: Vec<retrieve::Side<'_>> = languages
+                .iter()
+                .zip(vectors.iter().flatten())
+                .map(|(l, vectors)| retrieve::Side { pool: &pools[&(*l, self.kind)], vectors })
+                .collect();
+            let progress = Progress::new("retrieve", instances.len() as u64, "instances");
+            // Chunk by chunk, so that memory does not grow with the number of instances.
+            for (c, chunk) in instances.chunks(64).enumerate() {
+                let rankings = chunk
+                    .par_iter()
+                    .enumerate()
+                    .map(|(n, instance)| {
+                        let queries: Vec<Vec<i8>> = languages
+                            .iter()
+                            .enumerate()
+                            .map(|(l, language)| match queries.get(l) {
+                                Some(made) => made.of(c * 64 + n).to_vec(),
+                                None => {
+                                    let pack = plan.pack(*language);
+                                    let text = retrieve::query(instance, pack, recipe.retrieval.query);
+                                    embed::grams(&[&text]).data
+                                }
+                            })
+                            .collect();
+                        let allowed = match self.kind {
+                            Kind::Synthetic => {
+                                retrieve::allowed(instance, self.passages, recipe.distractors.variant)
+                            }
+                            // Passages that name anything of the stories were dropped before.
+                            _ => vec![true; sides[0].pool.len()],
+                        };
+                        retrieve::rank(plan, instance, &sides, &queries, &allowed)
+                    })
+                    .collect::<Result<Vec<_>>>()?;
+                for ranking in &rankings {
+                    push(ranking)?;
+                }
+                progress.add(chunk.len() as u64);
+            }
+            progress.finish();
+            Ok(())
+        })?;
+        Ok((key, lists))
+    }
+}
+
+fn read_pools<'a>(plan: &Plan, pools: &'a Pools) -> Result<BTreeMap<(Language, Kind), Lines<'a>>> {
+    let mut lines = BTreeMap::new();
+    for (&(language, kind), pool) in pools {
+        if is_written(plan, language, kind) {
+            let pack = plan.pack(language);
+            let read = match kind {
+                Kind::Synthetic => localize::read_back(pool, pack)?,
+                Kind::Noise | Kind::Natural => localize::check_clean(pool, pack)?,
+            };
+            lines.insert((language, kind), read);
+        }
+    }
+    Ok(lines)
+}
+
+fn sizes(plan: &Plan, selected: &Selected) -> BTreeMap<Language, Vec<Sizes>> {
+    let of = |language: Language| {
+        let pack = plan.pack(language);
+        selected.instances.par_iter().map(|instance| Sizes::of(&local_story(plan, instance, pack), plan)).collect()
+    };
+    let mut languages: Vec<Language> = plan.files.iter().map(|file| file.language).collect();
+    languages.sort();
+    languages.dedup();
+    languages.into_iter().map(|language| (language, of(language))).collect()
+}
+
+/// Fits every row of every file.
+fn rows(
+    plan: &Plan,
+    selected: &Selected,
+    sizes: &BTreeMap<Language, Vec<Sizes>>,
+    pools: &Pools,
+    ranked: &Rankings,
+) -> Result<Vec<FileRows>> {
+    let plan_file = |file: &FilePlan| -> Result<FileRows> {
+        let ranked = &ranked[&(file.kind, ranking_of(plan, file.language, file.kind))];
+        let pool = &pools[&(file.language, file.kind)];
+        let budget = plan.budget(file.length, file.strategy);
+        let rows = selected.instances.par_iter().enumerate().filter(|(_, i)| holds(&selected.starts, i, file.length));
+        let rows = rows.map(|(index, instance)| {
+            let ranking = match budget {
+                Some(_) => ranked.get(plan, index, instance)?,
+                None => Vec::new(),
+            };
+            fit(index, &sizes[&file.language][index], &ranking, pool, budget).map_err(|e| e.at(&file.config))
+        });
+        Ok(FileRows::new(file.clone(), rows.collect::<Result<Vec<RowPlan>>>()?))
+    };
+    plan.files.iter().map(plan_file).collect()
+}
+

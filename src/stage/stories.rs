@@ -1,0 +1,115 @@
+//! Rows of the reasoning family: rendered from an instance and its ranking, proven by solving them again.
+
+use super::assemble::{Material, RowPlan, Sizes, render};
+use super::certify::{Certifier, Seen, certificate};
+use super::localize::Lines;
+use super::write::{Made, Rows, Stats};
+use crate::error::Result;
+use crate::language::Language;
+use crate::plan::{FilePlan, Plan};
+use crate::recipe::{Kind, Length};
+use crate::record::{Instance, LocalPool};
+use crate::store::Lists;
+use crate::story::{self, ANSWERERS, Answer, Mentions, SourceTask, credit, guesses};
+use std::collections::BTreeMap;
+
+/// The ranked passages of each instance.
+pub enum Ranked {
+    /// From retrieval.
+    Lists(Lists),
+    /// Noise has no ranking: each instance begins at a place of its own and goes round.
+    Round {
+        /// Passages of the pool.
+        size: u32,
+    },
+}
+
+impl Ranked {
+    /// The ranking of an instance.
+    pub fn get(&self, plan: &Plan, index: usize, instance: &Instance) -> Result<Vec<u32>> {
+        match self {
+            Ranked::Lists(lists) => lists.get(index),
+            Ranked::Round { size } => {
+                let first = plan.seed.derive("noise order", &instance.id).below(*size as usize) as u32;
+                Ok((first..*size).chain(0..first).collect())
+            }
+        }
+    }
+}
+
+/// One language and kind, ready for writing.
+pub struct Side<'a> {
+    /// The language.
+    pub language: Language,
+    /// The kind of distractors.
+    pub kind: Kind,
+    /// Its passages.
+    pub pool: &'a LocalPool,
+    /// What each of their lines says.
+    pub lines: &'a Lines<'a>,
+    /// The rankings.
+    pub ranked: &'a Ranked,
+}
+
+/// Everything that rows are made of.
+pub struct Inputs<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The instances, in order.
+    pub instances: &'a [Instance],
+    /// Token counts of each instance's parts, by language.
+    pub sizes: &'a BTreeMap<Language, Vec<Sizes>>,
+    /// Languages and kinds.
+    pub sides: &'a [Side<'a>],
+}
+
+impl<'a> Rows for Inputs<'a> {
+    type Desk = BTreeMap<(Language, Kind), Certifier<'a>>;
+
+    fn row(&self, certifiers: &mut Self::Desk, file: &FilePlan, planned: RowPlan, prompt: &mut String) -> Result<Made> {
+        let plan = self.plan;
+        let side = self
+            .sides
+            .iter()
+            .find(|s| (s.language, s.kind) == (file.language, file.kind))
+            .expect("every file's language and kind are prepared");
+        let pack = plan.pack(file.language);
+        let material = Material { file, pack, pool: side.pool };
+        let certifier =
+            certifiers.entry((file.language, file.kind)).or_insert_with(|| Certifier::new(pack, side.lines));
+        let counts_mentions = file.language == plan.recipe.grid.languages[0];
+        let index = planned.instance as usize;
+        let instance = &self.instances[index];
+        let ranking = side.ranked.get(plan, index, instance)?;
+        let sizes = &self.sizes[&file.language][index];
+        let mut row = render(plan, &material, instance, sizes, planned, &ranking, prompt);
+        let mut mentions = Mentions::default();
+        let Seen { lines, repeated } = certifier
+            .certify(prompt, &row.answers[0], counts_mentions.then_some(&mut mentions))
+            .map_err(|e| e.at(format!("row {}", row.id)).help("this is a bug: no release was written"))?;
+        row.certificate = certificate(file.kind);
+        let mut stats = Stats { lines, repeated, ..Stats::default() };
+        if counts_mentions {
+            let task = instance.source_task();
+            if let Some(rare) = credit(&guesses(&instance.story, &mentions)[ANSWERERS.len() - 1], instance.answer) {
+                stats.rarest.insert(task, (u64::from(rare), 1));
+            }
+            if let Some(common) = commonest(instance, &mentions) {
+                stats.commonest.insert(task, (u64::from(common), 1));
+            }
+        }
+        Ok(Made { row, stats })
+    }
+}
+
+/// Credit of answering with the candidate that the context names most.
+fn commonest(instance: &Instance, mentions: &Mentions) -> Option<u32> {
+    let kind = instance.story.question.answered_by()?;
+    let all = story::commonest(&mentions.counts[kind as usize]).map(|n| Answer::entity(kind, n));
+    credit(&Some(all.collect()), instance.answer)
+}
+
+/// Which instances a length holds: all, but those whose task begins later.
+pub fn holds(starts: &BTreeMap<SourceTask, Length>, instance: &Instance, length: Length) -> bool {
+    length.0 == 0 || starts.get(&instance.source_task()).is_none_or(|start| length >= *start)
+}
