@@ -387,7 +387,8 @@ fn passage_facts(facts: &PassageFacts) -> String {
     };
     let _ = writeln!(out, "  {} passages in the haystack, the same in every language", facts.passages);
     if facts.questions > 0 {
-        let by: Vec<String> = facts.questions_by_languages.iter().map(|(l, n)| format!("{n} in {l} languages")).collect();
+        let by: Vec<String> =
+            facts.questions_by_languages.iter().map(|(l, n)| format!("{n} in {l} languages")).collect();
         let _ = writeln!(out, "  {} questions admitted, of {}", facts.questions, by.join(", "));
     }
     if !facts.refused.is_empty() {

@@ -5,8 +5,8 @@ use crate::fail;
 use crate::hash::Digest;
 use crate::language::{Language, Pack};
 use crate::recipe::{
-    Allowance, Choice, Family, Haystack, Kind, Last, Length, Middle, Pairs, Position, PromptKind, QuestionLanguage, Recipe,
-    SeedSource, SourceKind, Strategy, Task,
+    Allowance, Choice, Family, Haystack, Kind, Last, Length, Middle, Pairs, Position, PromptKind, QuestionLanguage,
+    Recipe, SeedSource, SourceKind, Strategy, Task,
 };
 use crate::seed::Seed;
 use crate::story::SourceTask;
@@ -412,8 +412,9 @@ fn fill_cells(recipe: &mut Recipe) -> Result<()> {
             .help("such as files = \"xquad.{language}.json\"")
     })?;
     for (key, names) in [("source.files", needles), ("haystack.files", recipe.haystack.files.clone())] {
-        if let Some(name) = names.list().iter().find(|n| !n.contains("{language}") && !n.contains("{name}")) {
-            return Err(Error::new(format!("{key}: {name:?} would name the same file for every language"))
+        let names = names.list();
+        if !names.iter().any(|name| name.contains("{language}") || name.contains("{name}")) {
+            return Err(Error::new(format!("{key}: {} would name the same file for every language", names.join(", ")))
                 .help("put {language} where the language's code stands, or {name} for its English name"));
         }
     }

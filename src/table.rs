@@ -43,9 +43,7 @@ impl FileConstants {
         let language = file.language.to_string();
         let (haystack_language, question_language, prompt_kind) = match file.cell {
             None => (Some(language.clone()), language.clone(), None),
-            Some(cell) => {
-                (cell.haystack.map(|h| h.to_string()), cell.question.to_string(), Some(cell.prompt.name()))
-            }
+            Some(cell) => (cell.haystack.map(|h| h.to_string()), cell.question.to_string(), Some(cell.prompt.name())),
         };
         FileConstants {
             family: plan.family.name(),
@@ -186,7 +184,8 @@ pub fn batch(rows: &[Row], prompts: StringArray, digests: &[Digest], file: &File
     let same = |value: &str| TextColumn::of(std::iter::repeat_n(value, n));
     let text = |of: fn(&Row) -> &str| TextColumn::of(rows.iter().map(of));
     let maybe = |of: fn(&Row) -> Option<&str>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<StringArray>()) };
-    let same_maybe = |value: Option<&str>| -> ArrayRef { Arc::new(rows.iter().map(|_| value).collect::<StringArray>()) };
+    let same_maybe =
+        |value: Option<&str>| -> ArrayRef { Arc::new(rows.iter().map(|_| value).collect::<StringArray>()) };
     let hex: Vec<String> = digests.iter().map(Digest::to_string).collect();
     let columns = SCHEMA.fields().iter().map(|field| -> ArrayRef {
         match field.name().as_str() {

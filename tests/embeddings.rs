@@ -132,8 +132,10 @@ fn pins_are_found_by_inputs_and_parameters() {
 #[cfg(feature = "embed")]
 mod model {
     use crate::support::real_data;
+    use nihbuild::embedder::Role;
     use nihbuild::embedder::dot;
-    use nihbuild::embedder::onnx::{Identity, Model, Pooling, Role, Runtime, Settings, runtime};
+    use nihbuild::embedder::onnx::{Identity, Model, Runtime, runtime};
+    use nihbuild::recipe::{Embedding as Settings, Pooling};
     use std::path::{Path, PathBuf};
     use std::process::Command;
     use std::sync::OnceLock;
@@ -142,6 +144,7 @@ mod model {
 
     fn settings() -> Settings {
         Settings {
+            model: "multilingual-e5-small-q4".to_owned(),
             pooling: Pooling::Mean,
             query_prefix: "query: ".to_owned(),
             passage_prefix: "passage: ".to_owned(),

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 /// What a request asked for.
 #[derive(Clone, Debug)]
-struct Asked {
-    path: String,
+pub(crate) struct Asked {
+    pub(crate) path: String,
     headers: BTreeMap<String, String>,
 }
 
@@ -32,24 +32,24 @@ impl Asked {
 
 /// An answer, and how it goes wrong.
 #[derive(Clone, Default)]
-struct Reply {
-    status: u16,
-    headers: Vec<(&'static str, String)>,
-    body: Vec<u8>,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: Vec<u8>,
     /// The connection drops after so many bytes of the body.
-    drop_after: Option<usize>,
+    pub(crate) drop_after: Option<usize>,
     /// Nothing more comes after so many bytes of the body.
-    stall_after: Option<usize>,
+    pub(crate) stall_after: Option<usize>,
     /// No Content-Length: the body ends with the connection.
-    unsized_body: bool,
+    pub(crate) unsized_body: bool,
 }
 
-fn status(status: u16) -> Reply {
+pub(crate) fn status(status: u16) -> Reply {
     Reply { status, ..Reply::default() }
 }
 
 /// A sound server's answer: ranges and If-Range are minded.
-fn sound(content: &[u8], tag: &str, asked: &Asked) -> Reply {
+pub(crate) fn sound(content: &[u8], tag: &str, asked: &Asked) -> Reply {
     let tag = format!("\"{tag}\"");
     let same = asked.header("if-range").is_none_or(|wanted| wanted == tag);
     let headers = vec![("ETag", tag)];
@@ -65,7 +65,7 @@ fn sound(content: &[u8], tag: &str, asked: &Asked) -> Reply {
 }
 
 /// A server of one test; its thread ends with the test program.
-struct Server {
+pub(crate) struct Server {
     address: String,
     /// Each request with the number of body bytes that were sent for it.
     seen: Arc<Mutex<Vec<(Asked, usize)>>>,
@@ -73,7 +73,7 @@ struct Server {
 
 impl Server {
     /// `answer` gets the request and how many came before it.
-    fn new(answer: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Server {
+    pub(crate) fn new(answer: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -87,11 +87,11 @@ impl Server {
         Server { address, seen }
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    fn seen(&self) -> Vec<(Asked, usize)> {
+    pub(crate) fn seen(&self) -> Vec<(Asked, usize)> {
         self.seen.lock().unwrap().clone()
     }
 }
@@ -612,7 +612,7 @@ fn pinned_sizes_and_digests_are_those_of_real_files() {
     }
 }
 
-fn zipped(path: &Path, members: &[(&str, &[u8])]) {
+pub(crate) fn zipped(path: &Path, members: &[(&str, &[u8])]) {
     let mut zip = zip::ZipWriter::new(std::fs::File::create(path).unwrap());
     for (name, bytes) in members {
         zip.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
@@ -687,7 +687,7 @@ fn harmful_zips_are_refused() {
 }
 
 /// A tar.gz of members: name, type, bytes.
-fn tarred(members: &[(&str, tar::EntryType, &[u8])]) -> Vec<u8> {
+pub(crate) fn tarred(members: &[(&str, tar::EntryType, &[u8])]) -> Vec<u8> {
     let mut tar = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
     for (path, kind, bytes) in members {
         let mut header = tar::Header::new_gnu();

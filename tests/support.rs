@@ -18,6 +18,15 @@ pub fn real_data(test: &str) -> Option<PathBuf> {
     None
 }
 
+/// The folder of embedding models, if it is there.
+#[cfg(feature = "embed")]
+pub fn models() -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/models");
+    #[allow(clippy::disallowed_methods, reason = "tests may look where models are")]
+    let models = std::env::var_os("NIHBUILD_MODELS").map_or_else(beside, PathBuf::from);
+    models.is_dir().then_some(models)
+}
+
 /// A folder of its own, and the program that builds in it.
 pub struct Bench {
     pub dir: tempfile::TempDir,

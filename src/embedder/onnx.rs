@@ -4,12 +4,12 @@
 //! and pinned ([`super::pinned`]). On one machine they are the same for any number of jobs and any order of
 //! texts: each text is a run of its own, without padding, on one thread.
 
-use super::pinned::parameters_digest;
 use super::Role;
-use crate::recipe::{Embedding as Settings, Pooling};
+use super::pinned::parameters_digest;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Digest;
+use crate::recipe::{Embedding as Settings, Pooling};
 use crate::report::Progress;
 use fastembed::{
     AutoDevicePolicy, InitOptionsUserDefined, QuantizationMode, TextEmbedding, TokenizerFiles,
@@ -427,6 +427,7 @@ mod tests {
 
     fn settings(dimensions: u32) -> Settings {
         Settings {
+            model: "test".to_owned(),
             pooling: Pooling::Mean,
             query_prefix: String::new(),
             passage_prefix: String::new(),

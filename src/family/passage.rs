@@ -85,9 +85,10 @@ pub fn parse(kind: PromptKind, prompt: &str, first: usize) -> Result<Parts<'_>> 
     let mut at = template.head.len();
     for (n, line) in list.split('\n').enumerate() {
         let label = label(first + n);
-        let text = line.strip_prefix(&label).and_then(|text| text.strip_prefix(' ')).ok_or_else(|| {
-            Error::new(format!("line {} of the passages does not begin with {label}", n + 1))
-        })?;
+        let text = line
+            .strip_prefix(&label)
+            .and_then(|text| text.strip_prefix(' '))
+            .ok_or_else(|| Error::new(format!("line {} of the passages does not begin with {label}", n + 1)))?;
         passages.push(at + line.len() - text.len()..at + line.len());
         at += line.len() + 1;
     }

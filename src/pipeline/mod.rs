@@ -11,12 +11,12 @@ use crate::manifest::{self, FORMAT, Manifest, Match};
 use crate::plan::{FilePlan, Plan};
 use crate::recipe::{EmbedderName, Family, SourceKind};
 use crate::report::Stopwatch;
-use crate::stage::embed::Pins;
 use crate::source::locate::{self, Locator};
+use crate::stage::embed::Pins;
 use crate::stage::ingest::{self, SourceFile};
-use crate::stage::{haystack, questions};
 use crate::stage::journal::Journal;
 use crate::stage::write::DataFile;
+use crate::stage::{haystack, questions};
 use crate::store::{Key, Lists, Lock, Store, sync_dir, write_aside};
 use crate::verify::check_sums;
 use std::collections::BTreeMap;
@@ -171,7 +171,6 @@ fn there_already(plan: &Plan, identity: &Digest, folder: &Path) -> Result<Manife
     }
     Ok(manifest)
 }
-
 
 /// What a finished build says of itself in every family.
 struct Finished<'a> {

@@ -15,10 +15,10 @@ use crate::stage::embed::{self, Pins, Texts, Vectors};
 use crate::stage::ingest::{Ingested, ingest};
 use crate::stage::journal::Journal;
 use crate::stage::localize::{self, Lines};
+use crate::stage::natural::{self, Natural};
 use crate::stage::select::{self, Selected, select};
 use crate::stage::stories::{Inputs, Ranked, Side, holds};
 use crate::stage::write::{FileRows, write};
-use crate::stage::natural::{self, Natural};
 use crate::stage::{distractors, retrieve};
 use crate::store::{Key, Lists, Store};
 use rayon::prelude::*;
@@ -261,13 +261,7 @@ fn is_written(plan: &Plan, language: Language, kind: Kind) -> bool {
     plan.files.iter().any(|file| (file.language, file.kind) == (language, kind))
 }
 
-fn pools(
-    plan: &Plan,
-    store: &Store,
-    keys: &Keys,
-    passages: &[Passage],
-    natural: Option<&Natural>,
-) -> Result<Pools> {
+fn pools(plan: &Plan, store: &Store, keys: &Keys, passages: &[Passage], natural: Option<&Natural>) -> Result<Pools> {
     let progress = Progress::new("localize", keys.local.len() as u64, "pools");
     let mut pools = Pools::new();
     for (&(language, kind), key) in &keys.local {
@@ -435,9 +429,7 @@ impl RankKind<'_> {
                             })
                             .collect();
                         let allowed = match self.kind {
-                            Kind::Synthetic => {
-                                retrieve::allowed(instance, self.passages, recipe.distractors.variant)
-                            }
+                            Kind::Synthetic => retrieve::allowed(instance, self.passages, recipe.distractors.variant),
                             // Passages that name anything of the stories were dropped before.
                             _ => vec![true; sides[0].pool.len()],
                         };
@@ -506,4 +498,3 @@ fn rows(
     };
     plan.files.iter().map(plan_file).collect()
 }
-

@@ -703,7 +703,9 @@ impl Recipe {
             }
         }
         if written.contains_key("haystack") && !self.reads_passages() {
-            fail!("[haystack] does nothing here: only distractors.kind = \"natural\" and MLNeedle's recipes read passages");
+            fail!(
+                "[haystack] does nothing here: only distractors.kind = \"natural\" and MLNeedle's recipes read passages"
+            );
         }
         if written.contains_key("embedding") && self.retrieval.embedder != EmbedderName::Onnx {
             fail!("[embedding] does nothing here: it describes the model of retrieval.embedder = \"onnx\"");

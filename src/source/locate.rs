@@ -78,7 +78,9 @@ pub fn file_name(pin: &Pin) -> Result<String> {
 /// Looks for a file in a folder and in the folders directly below it, under its whole name or the last part of it.
 fn find(data: &Path, names: &[String]) -> Result<Option<PathBuf>> {
     if !data.exists() {
-        return Err(Error::new(format!("{} does not exist", data.display())).help("give another folder with --data DIR"));
+        return Err(
+            Error::new(format!("{} does not exist", data.display())).help("give another folder with --data DIR")
+        );
     }
     if data.is_file() {
         let own = data.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();

@@ -192,8 +192,11 @@ impl<'a> Pins<'a> {
 
     #[cfg(not(feature = "embed"))]
     fn compute(&mut self, texts: &Texts<'_>) -> Result<(Vectors, serde_json::Value)> {
-        Err(Error::new(format!("no pinned vectors of {} are there, and this program was built without models", texts.what))
-            .help("give the folder of the pins with --pins DIR, or build the program with the feature `embed`"))
+        Err(Error::new(format!(
+            "no pinned vectors of {} are there, and this program was built without models",
+            texts.what
+        ))
+        .help("give the folder of the pins with --pins DIR, or build the program with the feature `embed`"))
     }
 }
 

@@ -110,12 +110,7 @@ fn lines(plan: &Plan, locator: &Locator<'_>) -> Result<Haystack> {
 }
 
 /// The sample of one language's collection: from the store where the pinned file was sampled before.
-fn sample(
-    plan: &Plan,
-    locator: &Locator<'_>,
-    language: Language,
-    sampling: &Sampling,
-) -> Result<(String, Sampled)> {
+fn sample(plan: &Plan, locator: &Locator<'_>, language: Language, sampling: &Sampling) -> Result<(String, Sampled)> {
     let names = names(plan, language);
     let Some(pin) = pin(plan, locator, language)? else {
         let Place::Loose(path) = locator.place(None, &names)? else { fail!("no file of {language} is at hand") };

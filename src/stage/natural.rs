@@ -46,7 +46,8 @@ pub fn read(plan: &Plan) -> Result<Natural> {
             if text.chars().next().is_none_or(|c| !plan.tokenizer.seam_adds(c)) {
                 return Some("begins with a slash".to_owned());
             }
-            holds(text, &names[language]).then(|| format!("names an actor, a place or an object of the stories in {language}"))
+            holds(text, &names[language])
+                .then(|| format!("names an actor, a place or an object of the stories in {language}"))
         })
     };
     let reasons: Vec<Option<String>> = (0..haystack.ids.len()).into_par_iter().map(reason).collect();
@@ -57,7 +58,8 @@ pub fn read(plan: &Plan) -> Result<Natural> {
     let keep = |texts: Vec<String>| -> Vec<String> {
         texts.into_iter().zip(&reasons).filter(|(_, reason)| reason.is_none()).map(|(text, _)| text).collect()
     };
-    let texts: BTreeMap<Language, Vec<String>> = haystack.texts.into_iter().map(|(l, texts)| (l, keep(texts))).collect();
+    let texts: BTreeMap<Language, Vec<String>> =
+        haystack.texts.into_iter().map(|(l, texts)| (l, keep(texts))).collect();
     facts.passages = texts.values().next().map_or(0, |texts| texts.len() as u64);
     if facts.passages == 0 {
         fail!("every passage names somebody or something of the stories: none is left as a distractor");

@@ -90,9 +90,7 @@ impl<'a> Counter<'a> {
     pub fn limit(&self, plan: &Plan, length: Length) -> u64 {
         let budget = &plan.recipe.budget;
         match budget.counts {
-            Bound::Prompt => {
-                budget.tokens(length).saturating_sub(budget.reserve(crate::recipe::Strategy::ZeroShot))
-            }
+            Bound::Prompt => budget.tokens(length).saturating_sub(budget.reserve(crate::recipe::Strategy::ZeroShot)),
             Bound::Passages => budget.tokens(length),
         }
     }
@@ -248,7 +246,7 @@ impl<'a> Inputs<'a> {
             true => self.items(row.instance as usize, file, cell)?,
             false => Vec::new(),
         };
-        Ok(self.printed(&items, row))
+        Ok(self.printed(&items, row, file.language))
     }
 
     /// Plans the rows of a file that one instance gives: at each position one, and its twin.
@@ -263,7 +261,7 @@ impl<'a> Inputs<'a> {
             true => self.items(index, file, cell)?,
             false => Vec::new(),
         };
-        let fitted = match cell.haystack {
+        let mut fitted = match cell.haystack {
             Some(_) => self.fill(index, file, sizes, &items)?,
             None => Fitted { passages: 0, cut: None, limit: None },
         };
@@ -271,28 +269,35 @@ impl<'a> Inputs<'a> {
             Some(_) => self.plan.positions().iter().copied().map(Some).collect(),
             None => vec![None],
         };
-        let mut rows = Vec::new();
-        for position in positions {
-            for twin in [false, true] {
-                if twin && !twins {
-                    continue;
+        loop {
+            let rows = positions.iter().map(|position| {
+                let plan = NeedlePlan { position: *position, instead: None, cut: fitted.cut };
+                let mut rows = vec![self.planned(index, &fitted, plan)];
+                if twins {
+                    let instead = Some(self.replacement(file, sizes, &items, &fitted, *position)?);
+                    rows.push(self.planned(index, &fitted, NeedlePlan { instead, ..plan }));
                 }
-                let mut plan = NeedlePlan { position, instead: None, cut: fitted.cut };
-                if twin {
-                    plan.instead = Some(self.replacement(file, sizes, &items, &fitted, position, instance)?);
+                Some(rows)
+            });
+            if let Some(rows) = rows.collect::<Option<Vec<_>>>() {
+                let mut rows = rows.concat();
+                for row in &mut rows {
+                    (row.tokens, row.bytes) = self.size(sizes, &items, row, file.language);
                 }
-                let mut row = RowPlan {
-                    instance: index as u32,
-                    passages: fitted.passages,
-                    tokens: 0,
-                    bytes: 0,
-                    needle: plan,
-                };
-                (row.tokens, row.bytes) = self.size(sizes, &items, &row);
-                rows.push(row);
+                return Ok(rows);
             }
+            // No passage is as short as the needle: both do with one distractor less.
+            if fitted.passages == 0 {
+                return Err(Error::new(format!("no passage fits in the place of the needle of {}", instance.id))
+                    .at(&file.config)
+                    .help("give a larger haystack"));
+            }
+            fitted = Fitted { passages: fitted.passages - 1, cut: None, ..fitted };
         }
-        Ok(rows)
+    }
+
+    fn planned(&self, index: usize, fitted: &Fitted, needle: NeedlePlan) -> RowPlan {
+        RowPlan { instance: index as u32, passages: fitted.passages, tokens: 0, bytes: 0, needle }
     }
 
     /// As many of the ranked passages as fit, whole; where the recipe says so, a part of the next.
@@ -336,7 +341,8 @@ impl<'a> Inputs<'a> {
         let text = self.counter.text(item);
         let pack = self.plan.pack(item.language);
         let spaced = pack.writes_spaces();
-        let ends: Vec<usize> = text.char_indices().filter(|(_, c)| !spaced || c.is_whitespace()).map(|(at, _)| at).collect();
+        let ends: Vec<usize> =
+            text.char_indices().filter(|(_, c)| !spaced || c.is_whitespace()).map(|(at, _)| at).collect();
         let fits = |at: &usize| i64::from(count_line(self.counter.tokenizer, text[..*at].trim_end()).0) <= room;
         let Some(&at) = ends[..ends.partition_point(fits)].last() else { return Ok(None) };
         let kept = text[..at].trim_end();
@@ -353,27 +359,20 @@ impl<'a> Inputs<'a> {
         items: &[Item],
         fitted: &Fitted,
         position: Option<Position>,
-        instance: &NeedleInstance,
-    ) -> Result<u32> {
+    ) -> Option<u32> {
         let bounded = self.plan.recipe.budget.counts == Bound::Prompt;
+        let before: Vec<u32> = items[..fitted.passages as usize].iter().map(|item| item.passage).collect();
         let fits = |rank: &u32| {
             let Some(limit) = fitted.limit else { return true };
-            let row = RowPlan {
-                instance: 0,
-                passages: fitted.passages,
-                tokens: 0,
-                bytes: 0,
-                needle: NeedlePlan { position, instead: Some(*rank), cut: fitted.cut },
-            };
-            let tokens = i64::from(self.size(sizes, items, &row).0);
-            let outside = if bounded { 0 } else { sizes.fixed + i64::from(self.counter.labels[row.passages as usize + 1]) };
-            tokens - outside <= limit
+            let plan = NeedlePlan { position, instead: Some(*rank), cut: fitted.cut };
+            let row = self.planned(0, fitted, plan);
+            let tokens = i64::from(self.size(sizes, items, &row, file.language).0);
+            let labels = i64::from(self.counter.labels[row.passages as usize + 1]);
+            tokens - if bounded { 0 } else { sizes.fixed + labels } <= limit
         };
-        (fitted.passages..items.len() as u32).find(fits).ok_or_else(|| {
-            Error::new(format!("no further passage fits in the place of the needle of {}", instance.id))
-                .at(&file.config)
-                .help("give a larger haystack")
-        })
+        // Where each language is ranked for itself, a passage may stand there already in another.
+        let new = |rank: &u32| !before.contains(&items[*rank as usize].passage);
+        (fitted.passages..items.len() as u32).filter(new).find(fits)
     }
 
     /// How many distractors stand before the needle.
@@ -395,9 +394,10 @@ impl<'a> Inputs<'a> {
     }
 
     /// The passages in the order printed; none is the needle.
-    fn printed(&self, items: &[Item], row: &RowPlan) -> Vec<Option<Item>> {
+    fn printed(&self, items: &[Item], row: &RowPlan, needle: Language) -> Vec<Option<Item>> {
         let mut order: Vec<Option<Item>> = items[..row.passages as usize].iter().copied().map(Some).collect();
-        let instead = row.needle.instead.map(|rank| items[rank as usize]);
+        // In the needle's language: else its language alone would tell a needle from none.
+        let instead = row.needle.instead.map(|rank| Item { language: needle, ..items[rank as usize] });
         order.insert(self.before(items, row), instead);
         order
     }
@@ -421,8 +421,8 @@ impl<'a> Inputs<'a> {
     }
 
     /// Tokens and bytes of a row's prompt.
-    fn size(&self, sizes: NeedleSizes, items: &[Item], row: &RowPlan) -> (u32, u32) {
-        let order = self.printed(items, row);
+    fn size(&self, sizes: NeedleSizes, items: &[Item], row: &RowPlan, needle: Language) -> (u32, u32) {
+        let order = self.printed(items, row, needle);
         let mut tokens = sizes.fixed + i64::from(self.counter.labels[order.len()]);
         let mut bytes = sizes.fixed_bytes;
         let mut closing = 0;
@@ -516,21 +516,23 @@ impl Inputs<'_> {
         let question = &instance.by_language[&cell.question].question;
         let sizes = NeedleSizes::of(self.counter, needle, cell.prompt, question);
         let tokenizer = self.counter.tokenizer;
-        let multilingual = cell.haystack == Some(In::Multilingual);
         prompt.push_str(head(cell.prompt));
         let start_tokens = tokenizer.count(head(cell.prompt)) as i64;
         let mut tokens = start_tokens;
         let mut spans = Vec::new();
         let mut ids = Vec::new();
         let mut closing = 0;
-        for (n, entry) in self.printed(items, &planned).into_iter().enumerate() {
+        for (n, entry) in self.printed(items, &planned, file.language).into_iter().enumerate() {
             prompt.push_str(&label(self.counter.first + n));
             tokens += i64::from(self.counter.labels[n + 1] - self.counter.labels[n]);
             let (text, line, close) = match entry {
                 None => (needle.context.as_str(), sizes.line, sizes.closing),
                 Some(item) => {
                     let id = &self.counter.haystack.ids[item.passage as usize];
-                    ids.push(if multilingual { format!("{id}-{}", item.language) } else { id.clone() });
+                    ids.push(match cell.haystack.unwrap_or(In::In(file.language)) == In::In(item.language) {
+                        true => id.clone(),
+                        false => format!("{id}-{}", item.language),
+                    });
                     let counted = (self.counter.tokens(item), self.counter.closing(item));
                     self.part(self.counter.text(item), self.cut_of(items, &planned, item), counted)
                 }
@@ -597,7 +599,15 @@ impl Inputs<'_> {
     }
 
     /// Proves a row from its final text: how many of its passages repeat another.
-    fn certify(&self, desk: &mut Desk, file: &FilePlan, cell: Cell, index: usize, row: &Row, prompt: &str) -> Result<u64> {
+    fn certify(
+        &self,
+        desk: &mut Desk,
+        file: &FilePlan,
+        cell: Cell,
+        index: usize,
+        row: &Row,
+        prompt: &str,
+    ) -> Result<u64> {
         let instance = &self.instances[index];
         let needle = &instance.by_language[&file.language];
         if desk.instance != Some(index) {
@@ -623,8 +633,9 @@ impl Inputs<'_> {
             match self.known.get(text) {
                 // A text that is the same in two languages, or twice in one, has one verdict a language.
                 Some(items) => {
+                    let twin = row.expected == Some("No");
                     let wanted = |item: &&Item| match cell.haystack {
-                        Some(In::In(language)) => item.language == language,
+                        Some(In::In(language)) => item.language == language || twin && item.language == file.language,
                         None => item.language == file.language,
                         Some(In::Multilingual) => true,
                     };
@@ -633,7 +644,10 @@ impl Inputs<'_> {
                         fail!("a passage is not in the haystack's language: {text:?}");
                     }
                     if let Some(item) = items.find(|i| !self.apart[index].allows(self.plan, i.language, i.passage)) {
-                        fail!("passage {} may not stand beside this question", self.counter.haystack.ids[item.passage as usize]);
+                        fail!(
+                            "passage {} may not stand beside this question",
+                            self.counter.haystack.ids[item.passage as usize]
+                        );
                     }
                 }
                 None if self.plan.recipe.prompt.last == Some(Last::Cut) => {

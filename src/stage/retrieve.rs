@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::language::{Kind, PATTERNS, STORY_PLACES, Slot};
 use crate::plan::Plan;
 use crate::recipe::{Query, Variant};
-use crate::stage::embed::Vectors;
 use crate::record::{Instance, LocalPool, Passage};
+use crate::stage::embed::Vectors;
 use crate::story::named;
 
 /// Raised when this stage ranks otherwise with the same vectors.
@@ -88,9 +88,8 @@ pub fn rank(
     allowed: &[bool],
 ) -> Result<Vec<u32>> {
     let size = allowed.len();
-    let score = |n: usize| -> i32 {
-        sides.iter().zip(queries).map(|(side, query)| dot(side.vectors.of(n), query)).sum()
-    };
+    let score =
+        |n: usize| -> i32 { sides.iter().zip(queries).map(|(side, query)| dot(side.vectors.of(n), query)).sum() };
     let mut order: Vec<(std::cmp::Reverse<i32>, u32)> =
         (0..size).filter(|n| allowed[*n]).map(|n| (std::cmp::Reverse(score(n)), n as u32)).collect();
     let need = plan.recipe.budget.tokens(plan.largest());

@@ -336,4 +336,3 @@ fn finish(file: &FilePlan, open: &mut Open, journal: &Journal) -> Result<()> {
     let stats = std::mem::take(&mut open.stats);
     journal.enter(DataFile { path: file.path(), bytes, sha256, rows: open.count, rows_digest, stats })
 }
-

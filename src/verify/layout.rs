@@ -1,9 +1,9 @@
 //! Checks of a release as a whole: its files, what recipe and manifest say of them, and of themselves.
 
 use super::{Checker, Finding};
+use crate::embedder::pinned;
 use crate::hash::Digest;
 use crate::manifest::{Manifest, Match, canary, compare};
-use crate::embedder::pinned;
 use crate::plan::{Cell, FilePlan, counts, files};
 use crate::recipe::{EmbedderName, Family, Length, PromptKind, Ranking};
 use crate::stage::select::fixed_order;

@@ -27,6 +27,21 @@ pub(super) struct Desk {
     guard: Option<(String, Finder, FxHashSet<String>)>,
 }
 
+/// The language that a distractor is printed in: named behind its id where it is not the haystack's.
+fn printed_in<'a>(id: &'a str, plan: &FilePlan, cell: Cell) -> &'a str {
+    let own = match cell.haystack {
+        Some(Haystack::In(language)) => language.code(),
+        None => plan.language.code(),
+        Some(Haystack::Multilingual) => "",
+    };
+    id.split_once('-').map_or(own, |(_, language)| language)
+}
+
+/// The passage's own id.
+fn bare(id: &str) -> &str {
+    id.split('-').next().unwrap_or_default()
+}
+
 /// A needle in its prompt: which passage it is, and what is recorded of it.
 struct Found {
     passage: usize,
@@ -83,15 +98,20 @@ impl Checker<'_> {
             self.needle(prompt, &all, found, gold)?;
         }
         let ids = texts(batch, "distractor_ids", row);
+        // What a reader would be misled by comes first, then what only counts.
+        self.clean(instance, plan, cell, &all, &needle, &ids, &by_language, desk)?;
         self.tokens(batch, row, plan, cell, &parts.passages, &needle, desk)?;
         let lines: Vec<(u64, i64)> = all.iter().map(|text| desk.counts[*text]).collect();
         self.place(position, &needle, &lines)?;
         let stats = self.passage_stats(batch, row, plan, cell, &all, &lines, &needle)?;
-        self.clean(instance, plan, cell, &all, &needle, &ids, &by_language, desk)?;
         self.same(batch, row, plan, cell, &all, &needle, &ids, desk)?;
         let whole = self.depth == Depth::Full || Seed::new("verify").derive("whole", id).below(100) == 0;
         if whole && self.tokenizer.count(prompt) as i64 != int(batch, "n_tokens", row) {
             fail!("counted whole, the prompt has {} tokens", self.tokenizer.count(prompt));
+        }
+        let n_tokens = int(batch, "n_tokens", row);
+        if read_ledger(batch, row) != [(self.tokenizer.name().to_owned(), n_tokens)] {
+            fail!("the token ledger does not say what n_tokens says");
         }
         Ok((stats, whole))
     }
@@ -278,7 +298,8 @@ impl Checker<'_> {
                     let place = own.map(|found| {
                         let text = all[found.passage];
                         let at = found.spans[1].start - found.spans[0].start;
-                        let at = if *answer == answers[0] { at as usize } else { text.find(answer.as_str()).unwrap_or(0) };
+                        let at =
+                            if *answer == answers[0] { at as usize } else { text.find(answer.as_str()).unwrap_or(0) };
                         (text, text.get(..at).map_or(0, |before| before.chars().count()))
                     });
                     patterns.push(Pattern::new(answer, rules, place));
@@ -292,11 +313,7 @@ impl Checker<'_> {
             if fine.contains(*text) {
                 continue;
             }
-            let language = match cell.haystack {
-                Some(Haystack::In(language)) => language.code(),
-                None => plan.language.code(),
-                Some(Haystack::Multilingual) => id.rsplit('-').next().unwrap_or_default(),
-            };
+            let language = printed_in(id, plan, cell);
             if !finder.find(&normalize(text), self.pack(language)?.matching()).is_empty() {
                 fail!("passage {id} holds an answer");
             }
@@ -335,37 +352,25 @@ impl Checker<'_> {
         }
         let mut facts = vec![
             (format!("{instance} question {}", cell.question), Digest::of(get("question"))),
-            (
-                instance.to_owned(),
-                Digest::of(format!("{:?} {}", read_by_language(batch, row), get("source_id"))),
-            ),
+            (instance.to_owned(), Digest::of(format!("{:?} {}", read_by_language(batch, row), get("source_id")))),
         ];
         if let Some(found) = needle {
             let text = all[found.passage];
             let at = found.spans[1].start - found.spans[0].start;
             facts.push((format!("{instance} needle {}", plan.language), Digest::of(format!("{at} {text}"))));
         }
-        let language = |id: &str| match cell.haystack {
-            Some(Haystack::In(language)) => language.to_string(),
-            None => plan.language.to_string(),
-            Some(Haystack::Multilingual) => id.rsplit('-').next().unwrap_or_default().to_owned(),
-        };
-        let bare = |id: &str| match cell.haystack {
-            Some(Haystack::Multilingual) => id.rsplit_once('-').map_or(id, |(bare, _)| bare).to_owned(),
-            _ => id.to_owned(),
-        };
         for (n, (id, text)) in ids.iter().zip(&others).enumerate() {
             // The last one may be cut, and then differs.
             if self.recipe.prompt.last == Some(Last::Cut) && n + 1 >= ids.len().saturating_sub(1) {
                 continue;
             }
-            let key = format!("passage {} {}", bare(id), language(id));
+            let key = format!("passage {} {}", bare(id), printed_in(id, plan, cell));
             if desk.compared.insert(key.clone()) {
                 facts.push((key, Digest::of(text)));
             }
         }
         let pivot = self.recipe.retrieval.ranking == Ranking::Pivot;
-        let mut list: Vec<String> = ids.iter().map(|id| if pivot { bare(id) } else { id.clone() }).collect();
+        let mut list: Vec<String> = ids.iter().map(|id| if pivot { bare(id).to_owned() } else { id.clone() }).collect();
         let mut distinct = list.clone();
         distinct.sort_unstable();
         distinct.dedup();
@@ -409,7 +414,8 @@ impl Checker<'_> {
         let get = |name: &str| text(batch, name, row);
         let haystack = cell.haystack.map(|h| h.to_string()).unwrap_or_default();
         let dataset = self.recipe.source.dataset.as_ref().map(|name| name.0.clone()).unwrap_or_default();
-        let (language, question, length) = (plan.language.to_string(), cell.question.to_string(), plan.length.to_string());
+        let (language, question, length) =
+            (plan.language.to_string(), cell.question.to_string(), plan.length.to_string());
         let position = Position::ALL.into_iter().find(|p| p.name() == get("position"));
         let pair = row_id(get("instance_id"), plan, cell, position, "");
         let expected = match (cell.prompt, twin) {
@@ -466,10 +472,6 @@ impl Checker<'_> {
         }
         if get("source_id").is_empty() {
             fail!("source_id is missing");
-        }
-        let n_tokens = int(batch, "n_tokens", row);
-        if read_ledger(batch, row) != [(self.tokenizer.name().to_owned(), n_tokens)] {
-            fail!("the token ledger does not say what n_tokens says");
         }
         Ok(())
     }

@@ -26,7 +26,8 @@ fn has_null(items: &ArrayRef) -> bool {
 
 /// Lists are there, and hold values.
 pub(super) fn no_nulls(batch: &RecordBatch, row: usize) -> Result<()> {
-    for column in ["answers", "answer_variants", "distractor_ids", "supporting", "needle_spans", "answers_by_language"] {
+    for column in ["answers", "answer_variants", "distractor_ids", "supporting", "needle_spans", "answers_by_language"]
+    {
         let lists = table::column(batch, column).as_list::<i32>();
         if lists.is_null(row) || has_null(&lists.value(row)) {
             fail!("{column} is null, or holds a null");
@@ -305,7 +306,8 @@ impl Checker<'_> {
             fail!("n_distractors is {n}, there are {} distractor_ids", ids.len());
         }
         let size = ids.len() as u32;
-        let kind = [Kind::Synthetic, Kind::Natural, Kind::Noise].into_iter().find(|k| k.name() == get("distractor_kind"));
+        let kind =
+            [Kind::Synthetic, Kind::Natural, Kind::Noise].into_iter().find(|k| k.name() == get("distractor_kind"));
         let number = |id: &String| {
             let digits = id.strip_prefix(letter(kind?))?;
             digits.parse::<u32>().ok().filter(|n| format!("{n:05}") == digits)
