@@ -3,22 +3,24 @@
 //! # The path of the data
 //!
 //! ```text
-//! recipe.toml -> Plan -> ingest -> select -> distractors -> localize -> embed -> retrieve -> assemble + certify + write -> release
-//!                                                                                            (verify and show read a release)
+//! reasoning  recipe.toml -> Plan -> ingest -> select -> distractors -> localize -> embed -> retrieve -> assemble + certify + write -> release
+//! passage    recipe.toml -> Plan -> questions + haystack -> leaks -> choose -> embed -> rank -> fit + certify + write -> release
+//!                                                                                     (verify and show read a release)
 //! ```
 //!
 //! A [`recipe::Recipe`] is what a person wrote; a [`plan::Plan`] is what it means, and printing it is the dry run.
-//! [`pipeline::build`] is the whole path, one call a stage. A stage is a function of hashed inputs, parameters and
-//! derived seeds to rows; [`store`] holds its output under a key one can print, and alone decides whether it runs.
+//! [`pipeline::build`] is the whole path, one call a stage, one module a family ([`pipeline::reasoning`], [`pipeline::passage`]). A stage is
+//! a function of hashed inputs, parameters and derived seeds to rows; [`store`] holds its output under a key one can
+//! print, and alone decides whether it runs.
 //!
 //! # Modules, in reading order
 //!
 //! - [`language`]: packs of data, one a language. A [`language::Message`] is a sentence's meaning; one set of patterns writes
-//!   it and reads it back.
+//!   it and reads it back. A [`language::Finder`] tells whether a passage holds an answer.
 //! - [`story`]: bAbI as meaning. [`story::Fact`], [`story::Question`], the solver, the simulator, the trivial answerers.
-//! - [`source`]: formats that stories are read from, and the pins of what is read.
+//! - [`source`]: formats that are read, the pins of what is read, and how it is found, downloaded, unpacked, cleaned and sampled.
 //! - [`recipe`], [`plan`], [`pipeline`], and [`stage`] with the verbs in the order of the path.
-//! - [`family`]: what a prompt is made of. [`embedder`] and [`tokenizer`]: tables of what can be chosen by name.
+//! - [`family`]: what a prompt is made of. [`embedder`], [`index`] and [`tokenizer`]: texts to vectors, vectors to nearest neighbours, texts to counts.
 //! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage.
 //! - [`manifest`]: what a release says of itself. [`verify`](mod@verify), [`show`](mod@show): what reads one. [`cli`], [`report`], [`error`].
 //!
@@ -31,14 +33,16 @@
 //! - **Nothing unproven ships.** [`stage::certify`] reads each final prompt's text and solves it again; one failure aborts the build.
 //! - **Prompts are never stored between stages.** A row is rendered into a reused buffer, proven, hashed and encoded at once; a finished
 //!   Parquet file is the unit of resume.
+//! - **Neural vectors are pinned.** They do not come out bit for bit elsewhere, so they are stored by content, published with the
+//!   release, and used again; everything after them is integers ([`stage::embed`]).
 //! - **A sentence is a line.** Each line ends its own tokens, so that counts of lines add up ([`tokenizer`]), and no text is ever split
 //!   by a guess at sentence ends.
 //! - **A release is written aside and renamed whole**, and never written over.
 //!
 //! # What is deliberately absent
 //!
-//! No machine learning at build time: the embedder is made of integers. No network code yet: nothing is downloaded. No scorer of model
-//! output: evaluators have their own; a release lists every answer to accept.
+//! No scorer of model output: evaluators have their own; a release lists every answer to accept. No network but for pinned
+//! files ([`source::fetch`]), and none at all under `--offline`.
 
 pub mod cli;
 pub mod embedder;

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::plan::{Filter, Plan};
-use crate::recipe::SourceKind;
+use crate::recipe::{Family, SourceKind};
 use crate::stage::embed::PinFile;
 use crate::stage::ingest::SourceFile;
 use crate::stage::select::Selected;
@@ -251,8 +251,16 @@ pub fn card(plan: &Plan, manifest: &Manifest) -> String {
         text += &format!("- config_name: {}\n  data_files:\n  - split: test\n    path: {}\n", file.config, file.path());
     }
     text += "---\n\n";
+    let proven = match plan.family {
+        Family::Reasoning => {
+            "Every prompt was read back from its final text, in its own\nlanguage, and solved to its one gold answer."
+        }
+        Family::Passage => {
+            "Every prompt was taken apart again: the passage\nthat answers stands there once, and no other one holds an answer, in any language."
+        }
+    };
     text += &format!(
-        "# {}\n\n{} prompts, {} tokens ({}). Every prompt was read back from its final text, in its own\nlanguage, and solved to its one gold answer.\n\n",
+        "# {}\n\n{} prompts, {} tokens ({}). {proven}\n\n",
         manifest.title(),
         manifest.rows,
         manifest.tokens,
@@ -261,8 +269,29 @@ pub fn card(plan: &Plan, manifest: &Manifest) -> String {
     text += &format!("Rows digest: `{}`\n\nCanary: `{}`\n\n", manifest.rows_digest, manifest.canary);
     let flags = manifest.filter.as_ref().map(|filter| " ".to_owned() + &filter.flags()).unwrap_or_default();
     text += &format!("Verify with `nihbuild verify FOLDER`; rebuild with `nihbuild recipe recipe.toml{flags}`.\n\n");
-    text += "A model is asked for JSON. Take the value of its `answer` (join a list with commas), cut spaces and a final\n\
-             full stop, fold case, and compare it whole with `answers` and `answer_variants`.\n\n";
+    text += match plan.family {
+        Family::Reasoning => {
+            "A model is asked for JSON. Take the value of its `answer` (join a list with commas), cut spaces and a final\n\
+             full stop, fold case, and compare it whole with `answers` and `answer_variants`.\n\n"
+        }
+        Family::Passage => {
+            "An answer is right when it holds one of `answers_by_language`, as whole words, whatever its language; to an\n\
+             existence prompt when it is `expected`.\n\n"
+        }
+    };
+    if let Some(facts) = &manifest.passages
+        && !facts.shared.is_empty()
+    {
+        let own = |pair: &str| pair.split(' ').next() == pair.split(' ').nth(1);
+        let all: Vec<String> =
+            facts.shared.iter().filter(|(pair, _)| !own(pair)).map(|(pair, n)| format!("{pair} {n}")).collect();
+        text += &format!(
+            "{} passages stand in the haystack, the same in every language. Questions that two needle languages share\n\
+             in their cells: {}.\n\n",
+            facts.passages,
+            if all.is_empty() { "there is one needle language".to_owned() } else { all.join(", ") }
+        );
+    }
     text += "| config | rows | tokens, mean | fill, mean |\n|---|---|---|---|\n";
     for (file, data) in plan.files.iter().zip(&manifest.files) {
         let rows = data.rows.max(1);

@@ -106,7 +106,7 @@ pub struct NeedleSpan {
 /// here is the same for a whole file or null in this family.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Row {
-    /// `<instance>-<language>-<length>-<strategy>-<kind>`; for MLNeedle see `stage::passages::row_id`.
+    /// `<instance>-<language>-<length>-<strategy>-<kind>`; for MLNeedle see `stage::needles::row_id`.
     pub id: String,
     /// The instance's id.
     pub instance_id: String,

@@ -1,7 +1,11 @@
 //! Progress for people: rate and time left on stderr, silent when that is no terminal.
 
-use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{HumanCount, MultiProgress, ProgressBar, ProgressState, ProgressStyle};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
+
+/// All bars, so that several at once stand below each other.
+static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
 /// A bar of one stage.
 pub struct Progress {
@@ -11,7 +15,7 @@ pub struct Progress {
 impl Progress {
     /// Starts a bar of `total` units.
     pub fn new(stage: &str, total: u64, unit: &str) -> Progress {
-        let bar = ProgressBar::new(total);
+        let bar = BARS.add(ProgressBar::new(total));
         let line = format!("{{prefix:>10}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit} {{rate}} ETA {{eta}}");
         if let Ok(style) = ProgressStyle::with_template(&line) {
             let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {

@@ -82,7 +82,7 @@ fn babi_recipe(archive: &str) -> String {
 fn babi_from_a_folder_and_its_faults() {
     let bench = Bench::new();
     bench.write("r.toml", &babi_recipe(""));
-    bench.run(&["recipe", "r.toml"]).failure(2, &["reads the official bAbI files", "--data DIR"]);
+    bench.run(&["recipe", "r.toml"]).failure(2, &["reads bAbI's files, and pins none", "--data DIR"]);
     std::fs::create_dir(bench.path("empty")).unwrap();
     bench
         .run(&["recipe", "r.toml", "--data", "empty"])

@@ -402,6 +402,28 @@ fn pairs_positions_and_question_languages() {
 }
 
 #[test]
+fn the_graph_gives_what_exact_search_gives_and_says_its_recall() {
+    let bench = Bench::new();
+    world(&bench);
+    let exact = build(&bench, &recipe(GRID), &["--out", "exact"]).success().release(&bench);
+    let hnsw = recipe(GRID).replace("embedder = \"ngram\"", "embedder = \"ngram\"\nengine = \"hnsw\"");
+    let release = build(&bench, &hnsw, &[]).success().release(&bench);
+    verified(&bench, &release);
+    let facts = |release: &Path| nihbuild::verify::read_manifest(release).unwrap().passages.unwrap();
+    let (recall, at) = facts(&release).recall.unwrap();
+    assert!(recall >= 990_000 && at == 300, "{recall} {at}");
+    assert_eq!((facts(&release).engine.as_str(), facts(&exact).engine.as_str()), ("hnsw", "exact"));
+    assert_eq!(facts(&exact).recall, None);
+    for file in data_files(&exact) {
+        assert!(std::fs::read(exact.join(&file)).unwrap() == std::fs::read(release.join(&file)).unwrap(), "{file}");
+    }
+    // The same facts where the rankings come from the store.
+    std::fs::remove_dir_all(&release).unwrap();
+    let again = build(&bench, &hnsw, &[]).success().release(&bench);
+    assert_eq!(facts(&again).recall, Some((recall, at)));
+}
+
+#[test]
 fn a_forged_prompt_is_found() {
     let bench = Bench::new();
     world(&bench);
@@ -695,10 +717,12 @@ fn pinned_vectors_rebuild_a_release_without_the_model() {
 fn real_questions_in_real_passages() {
     let Some(data) = real_data("real_questions_in_real_passages") else { return };
     let bench = Bench::new();
-    for (dataset, files) in [("xquad", "xquad.{language}.json"), ("mlqa", "mlqa-dev-{language}.json")] {
+    let sets = [("xquad", "xquad.{language}.json", "o200k_base"), ("mlqa", "mlqa-dev-{language}.json", "cl100k_base")];
+    for (dataset, files, tokenizer) in sets {
         let recipe = format!(
             "[release]\nname = \"{dataset}\"\nversion = \"1.0.0\"\nseed = 5\n\n[source]\nkind = \"squad\"\ndataset = \"{dataset}\"\nsplits = [\"dev\"]\n\
-             files = \"{files}\"\n\n[retrieval]\nembedder = \"ngram\"\n\n[grid]\nlengths = [\"0k\", \"4k\"]\nsamples = 4\nprompts = [\"exact\", \"existence\"]\n"
+             files = \"{files}\"\n\n[retrieval]\nembedder = \"ngram\"\n\n[grid]\nlengths = [\"0k\", \"4k\"]\nsamples = 4\nprompts = [\"exact\", \"existence\"]\n\n\
+             [tokens]\nprimary = \"{tokenizer}\"\n"
         );
         bench.write("real.toml", &recipe);
         let outcome = bench.run(&["recipe", "real.toml", "--data", data.to_str().unwrap()]).success();
@@ -706,7 +730,8 @@ fn real_questions_in_real_passages() {
         verified(&bench, &release);
         let facts = nihbuild::verify::read_manifest(&release).unwrap().passages.unwrap();
         match dataset {
-            "xquad" => assert_eq!(facts.questions_by_languages, BTreeMap::from([(7, 1190)])),
+            // 35 Arabic and 5 Vietnamese questions stand on damaged text.
+            "xquad" => assert_eq!(facts.questions_by_languages, BTreeMap::from([(6, 40), (7, 1150)])),
             _ => assert_eq!(facts.questions_by_languages, BTreeMap::from([(2, 65), (3, 263), (4, 820)])),
         }
         assert_eq!(facts.passages, 521);

@@ -115,13 +115,19 @@ fn last(name: &str) -> &str {
 pub const MODEL_FILES: [&str; 5] =
     ["model.onnx", "tokenizer.json", "config.json", "special_tokens_map.json", "tokenizer_config.json"];
 
-/// The folder of the recipe's embedding model: under `--models`, under `--data`, else downloaded by its pins.
-pub fn model(plan: &Plan) -> Result<PathBuf> {
+/// The folder of the recipe's embedding model, if it is there: under `--models`, or under `--data`.
+pub fn local_model(plan: &Plan) -> Option<PathBuf> {
     let name = &plan.recipe.embedding.model;
     let given = plan.options.models.iter().chain(plan.options.data.iter());
-    let roots: Vec<PathBuf> = given.flat_map(|root| [root.join(name), root.join("models").join(name)]).collect();
-    if let Some(folder) = roots.iter().find(|folder| folder.is_dir()) {
-        return Ok(folder.clone());
+    let mut roots = given.flat_map(|root| [root.join(name), root.join("models").join(name)]);
+    roots.find(|folder| folder.is_dir())
+}
+
+/// The folder of the recipe's embedding model: a local one, else downloaded by its pins.
+pub fn model(plan: &Plan) -> Result<PathBuf> {
+    let name = &plan.recipe.embedding.model;
+    if let Some(folder) = local_model(plan) {
+        return Ok(folder);
     }
     let locator = Locator::new(plan)?;
     let missing = |e: Error| {

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::plan::Plan;
 use crate::recipe::EmbedderName;
+use crate::source::locate;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -134,15 +135,12 @@ impl<'a> Pins<'a> {
         folders
     }
 
-    /// Is there a pin for these texts? (For the dry run.)
-    pub fn has(&self, texts: &Texts<'_>) -> Result<bool> {
-        Ok(self.plan.recipe.retrieval.embedder == EmbedderName::Ngram || self.find(texts)?.is_some())
-    }
-
     fn find(&self, texts: &Texts<'_>) -> Result<Option<PathBuf>> {
-        let settings = &self.plan.recipe.embedding;
-        let wanted = serde_json::to_value(settings).expect("plain data");
-        let accept = |parameters: &serde_json::Value| parameters.get("settings") == Some(&wanted);
+        let wanted = serde_json::to_value(&self.plan.recipe.embedding).expect("plain data");
+        let local = locate::local_model(self.plan);
+        let accept = |parameters: &serde_json::Value| {
+            parameters.get("settings") == Some(&wanted) && local.as_ref().is_none_or(|folder| same(parameters, folder))
+        };
         pinned::find(&self.folders(), &inputs(texts), accept)
     }
 
@@ -182,7 +180,7 @@ impl<'a> Pins<'a> {
         let settings = &plan.recipe.embedding;
         if self.model.is_none() {
             let runtime = onnx::runtime(plan.options.runtime.as_deref())?;
-            let folder = crate::source::locate::model(plan)?;
+            let folder = locate::model(plan)?;
             self.model = Some(onnx::Model::open(&folder, settings, &runtime, plan.options.jobs)?);
         }
         let model = self.model.as_ref().expect("just opened");
@@ -198,6 +196,17 @@ impl<'a> Pins<'a> {
         ))
         .help("give the folder of the pins with --pins DIR, or build the program with the feature `embed`"))
     }
+}
+
+/// Are a pin's model files those of a folder? A folder that differs is another model under the same name.
+fn same(parameters: &serde_json::Value, folder: &Path) -> bool {
+    let files = parameters.get("files").and_then(|files| files.as_object());
+    files.is_some_and(|files| {
+        files.iter().all(|(name, digest)| {
+            let found = Digest::of_file(&folder.join(name));
+            found.is_ok_and(|(found, _)| digest.as_str() == Some(&found.to_string()))
+        })
+    })
 }
 
 /// Digest of each text as it is embedded: a pin does not depend on ids.

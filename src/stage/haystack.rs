@@ -20,6 +20,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Raised when sampling or cleaning gives other passages of the same files.
 pub const VERSION: u32 = 1;
@@ -83,8 +85,8 @@ fn lines(plan: &Plan, locator: &Locator<'_>) -> Result<Haystack> {
     let mut facts = PassageFacts::default();
     let mut files = Vec::new();
     let mut samples = Vec::new();
-    for (language, _) in &plan.packs {
-        let (name, sampled) = sample(plan, locator, *language, &sampling)?;
+    for (language, result) in several(plan, locator, &sampling) {
+        let (name, sampled) = result?;
         for (reason, (count, first)) in &sampled.dropped {
             // Where the first one stands helps whoever looks into the file.
             let reason = format!("{reason} (first: {first})");
@@ -107,6 +109,30 @@ fn lines(plan: &Plan, locator: &Locator<'_>) -> Result<Haystack> {
     }
     let ids = pids.iter().map(u32::to_string).collect();
     Ok(Haystack { ids, texts, files, facts, digest: Digest::of("") })
+}
+
+/// Collections that are read at once: what is downloaded is bound by the network.
+const AT_ONCE: usize = 4;
+
+/// The samples of all languages, in the plan's order.
+fn several(plan: &Plan, locator: &Locator<'_>, sampling: &Sampling) -> Vec<(Language, Result<(String, Sampled)>)> {
+    let languages: Vec<Language> = plan.packs.iter().map(|(language, _)| *language).collect();
+    let next = AtomicUsize::new(0);
+    let done: Mutex<BTreeMap<usize, Result<(String, Sampled)>>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE.min(languages.len()) {
+            scope.spawn(|| {
+                while let Some((n, language)) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| Some((n, *languages.get(n)?)))
+                {
+                    let made = sample(plan, locator, language, sampling);
+                    done.lock().expect("no thread panics").insert(n, made);
+                }
+            });
+        }
+    });
+    let done = done.into_inner().expect("no thread panics");
+    done.into_iter().map(|(n, made)| (languages[n], made)).collect()
 }
 
 /// The sample of one language's collection: from the store where the pinned file was sampled before.

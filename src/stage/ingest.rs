@@ -6,7 +6,8 @@ use crate::plan::Plan;
 use crate::recipe::{SourceKind, Split};
 use crate::source::archive;
 use crate::source::babi::{self, BabiItem};
-use crate::source::pins::{Pin, Pins};
+use crate::source::locate::Locator;
+use crate::source::pins::Pin;
 use crate::store::sorted_dir;
 use crate::story::SourceTask;
 use serde::Serialize;
@@ -45,18 +46,15 @@ pub fn ingest(plan: &Plan) -> Result<Ingested> {
     if plan.recipe.source.kind == SourceKind::Simulate {
         return Ok(Ingested::default());
     }
-    let pins = Pins::load(None)?;
-    let pin = plan.recipe.source.archive.as_deref().map(|id| pins.find(id)).transpose()?;
-    let folder = plan.options.data.as_deref().expect("the plan demands --data for bAbI");
-    let archive = if folder.is_file() { folder.to_owned() } else { folder.join(ARCHIVE) };
-    let english = ["en", "tasks_1-20_v1-2/en", "babi/en", "."].map(|sub| folder.join(sub));
-    let english = english.iter().find(|sub| sub.is_dir() && has_babi(sub));
-    let files = match english {
-        Some(english) => from_folder(plan, english)?,
-        None if archive.is_file() => from_archive(plan, &archive, pin)?,
-        None => {
-            return Err(Error::new(format!("{} holds neither en/qa1_*.txt nor {ARCHIVE}", folder.display()))
-                .help("give the folder of the unpacked bAbI tasks, or of the archive, with --data DIR"));
+    let locator = Locator::new(plan)?;
+    let pin = plan.recipe.source.archive.as_deref().map(|id| locator.pins.find(id)).transpose()?;
+    let files = match (plan.options.data.as_deref(), pin) {
+        (Some(folder), _) => local(plan, folder, pin)?,
+        (None, Some(archive)) => from_archive(plan, &locator.fetcher.file(archive)?, pin)?,
+        (None, None) => {
+            return Err(Error::new("this recipe reads bAbI's files, and pins none").help(
+                "give their folder with --data DIR: it holds en/qa1_*.txt, or the archive tasks_1-20_v1-2.tar.gz",
+            ));
         }
     };
     let mut ingested = Ingested::default();
@@ -88,6 +86,19 @@ pub fn ingest(plan: &Plan) -> Result<Ingested> {
         }
     }
     Ok(ingested)
+}
+
+/// The files in a folder: loose, or in the archive.
+fn local(plan: &Plan, folder: &Path, pin: Option<&Pin>) -> Result<BTreeMap<String, Vec<u8>>> {
+    let archive = if folder.is_file() { folder.to_owned() } else { folder.join(ARCHIVE) };
+    let english = ["en", "tasks_1-20_v1-2/en", "babi/en", "."].map(|sub| folder.join(sub));
+    let english = english.iter().find(|sub| sub.is_dir() && has_babi(sub));
+    match english {
+        Some(english) => from_folder(plan, english),
+        None if archive.is_file() => from_archive(plan, &archive, pin),
+        None => Err(Error::new(format!("{} holds neither en/qa1_*.txt nor {ARCHIVE}", folder.display()))
+            .help("give the folder of the unpacked bAbI tasks, or of the archive, with --data DIR")),
+    }
 }
 
 fn has_babi(folder: &Path) -> bool {

@@ -2,6 +2,7 @@
 
 pub mod assemble;
 pub mod certify;
+pub mod counter;
 pub mod distractors;
 pub mod duplicates;
 pub mod embed;
@@ -11,6 +12,7 @@ pub mod journal;
 pub mod leaks;
 pub mod localize;
 pub mod natural;
+pub mod needles;
 pub mod passages;
 pub mod questions;
 pub mod rank;

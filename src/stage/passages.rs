@@ -1,159 +1,21 @@
-//! Rows of the passage family: fits passages to a budget, renders a row, proves it from its final text.
+//! Fits passages to budgets in the passage family: which ones, in which order, in which language.
 
 use super::assemble::{NeedlePlan, RowPlan};
-use super::haystack::Haystack;
+use super::counter::{Counter, Item, NeedleSizes, count_line};
 use super::leaks::{Apart, Guard, patterns};
-use super::write::{Made, Rows, Stats};
 use crate::error::{Error, Result};
 use crate::fail;
-use crate::family::passage::{head, label, parse, tail};
+use crate::family::passage::label;
 use crate::language::Language;
 use crate::plan::{Cell, FilePlan, Plan};
-use crate::recipe::{Bound, Haystack as In, Last, Length, Middle, Position, PromptKind, Ranking};
-use crate::record::{LocalPool, Needle, NeedleInstance, NeedleSpan, Row};
+use crate::recipe::{Bound, Haystack as In, Last, Middle, Position, PromptKind, Ranking};
+use crate::record::NeedleInstance;
 use crate::store::Lists;
-use crate::tokenizer::Tokenizer;
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Raised when the same passages are fitted, placed or printed otherwise.
 pub const VERSION: u32 = 1;
-
-/// How rows of this family are proven.
-pub const CERTIFICATE: &str = "contained";
-
-/// Token counts of everything that does not depend on a question.
-pub struct Counter<'a> {
-    tokenizer: Tokenizer,
-    /// Each passage's line without its label: space, text, line feed.
-    pools: BTreeMap<Language, LocalPool>,
-    /// Tokens more (or fewer) that a passage's line has with the blank line behind it.
-    closing: BTreeMap<Language, Vec<i8>>,
-    /// Tokens of the first so many labels.
-    labels: Vec<u32>,
-    first: usize,
-    /// The least tokens that each passage has in any language.
-    least: Vec<u32>,
-    haystack: &'a Haystack,
-}
-
-/// A passage's line without its label.
-fn line(text: &str) -> String {
-    format!(" {text}\n")
-}
-
-impl<'a> Counter<'a> {
-    /// Counts a haystack's passages.
-    pub fn new(plan: &Plan, haystack: &'a Haystack) -> Counter<'a> {
-        let tokenizer = plan.tokenizer;
-        let first = plan.recipe.prompt.first_label.unwrap_or(1) as usize;
-        let mut pools = BTreeMap::new();
-        let mut closing = BTreeMap::new();
-        for (language, texts) in &haystack.texts {
-            let counts: Vec<(String, u32, i8)> = texts
-                .par_iter()
-                .map(|text| {
-                    let (tokens, closing) = count_line(tokenizer, text);
-                    (line(text), tokens, closing)
-                })
-                .collect();
-            let mut pool = LocalPool::default();
-            counts.iter().for_each(|(line, tokens, _)| pool.push(line, *tokens));
-            pools.insert(*language, pool);
-            closing.insert(*language, counts.into_iter().map(|(.., closing)| closing).collect());
-        }
-        let least = |n: usize| pools.values().map(|pool: &LocalPool| pool.tokens[n]).min().unwrap_or(0);
-        let least = (0..haystack.ids.len()).map(least).collect();
-        // One needle, all passages.
-        let mut labels = vec![0];
-        for n in 0..=haystack.ids.len() {
-            labels.push(labels[n] + tokenizer.count(&label(first + n)) as u32);
-        }
-        Counter { tokenizer, pools, closing, labels, first, least, haystack }
-    }
-
-    /// The lines of a language.
-    pub fn pool(&self, language: Language) -> &LocalPool {
-        &self.pools[&language]
-    }
-
-    /// Tokens of each passage's line in a haystack; in a multilingual one the least over the languages.
-    pub fn tokens_in(&self, haystack: In) -> &[u32] {
-        match haystack {
-            In::In(language) => &self.pools[&language].tokens,
-            In::Multilingual => &self.least,
-        }
-    }
-
-    /// Tokens that what is bounded may have at a length.
-    pub fn limit(&self, plan: &Plan, length: Length) -> u64 {
-        let budget = &plan.recipe.budget;
-        match budget.counts {
-            Bound::Prompt => budget.tokens(length).saturating_sub(budget.reserve(crate::recipe::Strategy::ZeroShot)),
-            Bound::Passages => budget.tokens(length),
-        }
-    }
-
-    fn text(&self, item: Item) -> &'a str {
-        &self.haystack.texts[&item.language][item.passage as usize]
-    }
-
-    fn tokens(&self, item: Item) -> i64 {
-        i64::from(self.pools[&item.language].tokens[item.passage as usize])
-    }
-
-    fn closing(&self, item: Item) -> i64 {
-        i64::from(self.closing[&item.language][item.passage as usize])
-    }
-}
-
-/// Tokens of a passage's line, and how many more it has with the blank line behind it.
-fn count_line(tokenizer: Tokenizer, text: &str) -> (u32, i8) {
-    let tokens = tokenizer.count(&line(text));
-    let closed = tokenizer.count(&format!(" {text}\n\n"));
-    (tokens as u32, (closed as i64 - tokens as i64) as i8)
-}
-
-/// Token and byte counts of a needle under one prompt.
-#[derive(Clone, Copy, Debug)]
-pub struct NeedleSizes {
-    fixed: i64,
-    fixed_bytes: usize,
-    line: i64,
-    closing: i64,
-    bytes: usize,
-}
-
-impl NeedleSizes {
-    /// Counts them.
-    pub fn of(counter: &Counter<'_>, needle: &Needle, prompt: PromptKind, question: &str) -> NeedleSizes {
-        let (line, closing) = count_line(counter.tokenizer, &needle.context);
-        let tail = tail(prompt, question);
-        NeedleSizes {
-            fixed: (counter.tokenizer.count(head(prompt)) + counter.tokenizer.count(&tail)) as i64,
-            // The blank line is one byte.
-            fixed_bytes: head(prompt).len() + 1 + tail.len(),
-            line: i64::from(line),
-            closing: i64::from(closing),
-            bytes: needle.context.len() + 2,
-        }
-    }
-
-    /// Tokens of a prompt that has no other passage.
-    pub fn alone(&self, counter: &Counter<'_>) -> u64 {
-        (self.fixed + i64::from(counter.labels[1]) + self.line + self.closing) as u64
-    }
-}
-
-/// A passage of the haystack in one language.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Item {
-    /// The language it is printed in.
-    pub language: Language,
-    /// Its number.
-    pub passage: u32,
-}
 
 /// The ranked passages of each instance.
 pub enum Rankings {
@@ -235,7 +97,7 @@ impl<'a> Inputs<'a> {
         Inputs { plan, instances, apart, counter, rankings, known }
     }
 
-    fn items(&self, index: usize, file: &FilePlan, cell: Cell) -> Result<Vec<Item>> {
+    pub(super) fn items(&self, index: usize, file: &FilePlan, cell: Cell) -> Result<Vec<Item>> {
         self.rankings.of(self.plan, index, &self.instances[index].id, cell.haystack, file.language)
     }
 
@@ -394,7 +256,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// The passages in the order printed; none is the needle.
-    fn printed(&self, items: &[Item], row: &RowPlan, needle: Language) -> Vec<Option<Item>> {
+    pub(super) fn printed(&self, items: &[Item], row: &RowPlan, needle: Language) -> Vec<Option<Item>> {
         let mut order: Vec<Option<Item>> = items[..row.passages as usize].iter().copied().map(Some).collect();
         // In the needle's language: else its language alone would tell a needle from none.
         let instead = row.needle.instead.map(|rank| Item { language: needle, ..items[rank as usize] });
@@ -403,7 +265,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// Text, tokens of its line, and what a blank line behind it adds.
-    fn part<'t>(&self, text: &'t str, cut: Option<u32>, counted: (i64, i64)) -> (&'t str, i64, i64) {
+    pub(super) fn part<'t>(&self, text: &'t str, cut: Option<u32>, counted: (i64, i64)) -> (&'t str, i64, i64) {
         match cut {
             None => (text, counted.0, counted.1),
             Some(bytes) => {
@@ -415,7 +277,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// Is this the distractor that is cut?
-    fn cut_of(&self, items: &[Item], row: &RowPlan, item: Item) -> Option<u32> {
+    pub(super) fn cut_of(&self, items: &[Item], row: &RowPlan, item: Item) -> Option<u32> {
         let last = row.passages.checked_sub(1).map(|n| items[n as usize]);
         row.needle.cut.filter(|_| last == Some(item))
     }
@@ -450,232 +312,6 @@ struct Fitted {
     cut: Option<u32>,
     /// Tokens that what is bounded may have; none at 0k.
     limit: Option<i64>,
-}
-
-/// Id of a row: instance, needle, haystack, position, length, and what is asked for. The twin of an existence
-/// prompt is called `absent`.
-pub fn row_id(instance: &str, file: &FilePlan, cell: Cell, position: Option<Position>, kind: &str) -> String {
-    let mut parts = vec![instance.to_owned(), file.language.to_string()];
-    parts.extend(cell.haystack.map(|h| h.to_string()));
-    parts.extend(position.map(|p| p.name().to_owned()));
-    parts.push(file.length.to_string());
-    if !kind.is_empty() {
-        parts.push(kind.to_owned());
-    }
-    parts.join("-")
-}
-
-/// The last part of an id.
-pub fn id_kind(prompt: PromptKind, twin: bool) -> &'static str {
-    match (prompt, twin) {
-        (PromptKind::Exact, _) => "exact",
-        (PromptKind::Existence, false) => "existence",
-        (PromptKind::Existence, true) => "absent",
-    }
-}
-
-/// What a thread keeps between rows.
-#[derive(Default)]
-pub struct Desk {
-    /// Which instance the rest belongs to.
-    instance: Option<usize>,
-    guard: Option<Guard>,
-}
-
-impl Rows for Inputs<'_> {
-    type Desk = Desk;
-
-    fn row(&self, desk: &mut Desk, file: &FilePlan, planned: RowPlan, prompt: &mut String) -> Result<Made> {
-        let cell = file.cell.expect("a file of this family has a cell");
-        let index = planned.instance as usize;
-        let instance = &self.instances[index];
-        let items = match planned.passages > 0 || planned.needle.instead.is_some() {
-            true => self.items(index, file, cell)?,
-            false => Vec::new(),
-        };
-        let row = self.render(file, cell, instance, &items, planned, prompt);
-        let repeated = self
-            .certify(desk, file, cell, index, &row, prompt)
-            .map_err(|e| e.at(format!("row {}", row.id)).help("this is a bug: no release was written"))?;
-        let lines = u64::from(planned.passages) + 1;
-        Ok(Made { row, stats: Stats { lines, repeated, ..Stats::default() } })
-    }
-}
-
-impl Inputs<'_> {
-    fn render(
-        &self,
-        file: &FilePlan,
-        cell: Cell,
-        instance: &NeedleInstance,
-        items: &[Item],
-        planned: RowPlan,
-        prompt: &mut String,
-    ) -> Row {
-        let needle = &instance.by_language[&file.language];
-        let question = &instance.by_language[&cell.question].question;
-        let sizes = NeedleSizes::of(self.counter, needle, cell.prompt, question);
-        let tokenizer = self.counter.tokenizer;
-        prompt.push_str(head(cell.prompt));
-        let start_tokens = tokenizer.count(head(cell.prompt)) as i64;
-        let mut tokens = start_tokens;
-        let mut spans = Vec::new();
-        let mut ids = Vec::new();
-        let mut closing = 0;
-        for (n, entry) in self.printed(items, &planned, file.language).into_iter().enumerate() {
-            prompt.push_str(&label(self.counter.first + n));
-            tokens += i64::from(self.counter.labels[n + 1] - self.counter.labels[n]);
-            let (text, line, close) = match entry {
-                None => (needle.context.as_str(), sizes.line, sizes.closing),
-                Some(item) => {
-                    let id = &self.counter.haystack.ids[item.passage as usize];
-                    ids.push(match cell.haystack.unwrap_or(In::In(file.language)) == In::In(item.language) {
-                        true => id.clone(),
-                        false => format!("{id}-{}", item.language),
-                    });
-                    let counted = (self.counter.tokens(item), self.counter.closing(item));
-                    self.part(self.counter.text(item), self.cut_of(items, &planned, item), counted)
-                }
-            };
-            prompt.push(' ');
-            if entry.is_none() {
-                let at = prompt.len() as u64;
-                let span = |start: u64, end: u64, from: i64, to: i64, supporting| NeedleSpan {
-                    start: at + start,
-                    end: at + end,
-                    token_start: from as u64,
-                    token_end: to as u64,
-                    depth: 0,
-                    supporting,
-                };
-                spans.push(span(0, text.len() as u64, tokens, tokens + line, false));
-                // The line begins with a space, one byte before the text.
-                let ends = tokenizer.ends(&self::line(text));
-                let token = |byte: u32| tokens + ends.partition_point(|end| *end <= byte as usize) as i64;
-                let (from, to) = (token(needle.start + 1), token(needle.end) + 1);
-                spans.push(span(u64::from(needle.start), u64::from(needle.end), from, to, true));
-            }
-            prompt.push_str(text);
-            prompt.push('\n');
-            tokens += line;
-            closing = close;
-        }
-        prompt.push('\n');
-        prompt.push_str(&tail(cell.prompt, question));
-        let context = (tokens + closing - start_tokens).max(1) as u64;
-        for span in &mut spans {
-            span.depth = (span.token_start - start_tokens as u64) * 1_000_000 / context;
-        }
-        let twin = planned.needle.instead.is_some();
-        let expected = match (cell.prompt, twin) {
-            (PromptKind::Exact, _) => None,
-            (PromptKind::Existence, false) => Some("Yes"),
-            (PromptKind::Existence, true) => Some("No"),
-        };
-        let position = planned.needle.position;
-        Row {
-            id: row_id(&instance.id, file, cell, position, id_kind(cell.prompt, twin)),
-            instance_id: instance.id.clone(),
-            task: "passage_retrieval",
-            category: "retrieval",
-            source_task: self.plan.recipe.source.dataset.as_ref().map(|name| name.0.clone()).unwrap_or_default(),
-            position: position.map(Position::name),
-            pair_id: expected.map(|_| row_id(&instance.id, file, cell, position, "")),
-            expected,
-            question: question.clone(),
-            answers: match expected {
-                Some(word) => vec![word.to_owned()],
-                None => needle.answers.clone(),
-            },
-            answer_variants: Vec::new(),
-            answers_by_language: instance.by_language.iter().map(|(l, n)| (l.to_string(), n.answers.clone())).collect(),
-            n_tokens: u64::from(planned.tokens),
-            supporting: if spans.is_empty() { Vec::new() } else { vec![1] },
-            needle_spans: spans,
-            distractor_ids: ids,
-            source_id: Some(instance.source_id.clone()),
-            certificate: CERTIFICATE,
-        }
-    }
-
-    /// Proves a row from its final text: how many of its passages repeat another.
-    fn certify(
-        &self,
-        desk: &mut Desk,
-        file: &FilePlan,
-        cell: Cell,
-        index: usize,
-        row: &Row,
-        prompt: &str,
-    ) -> Result<u64> {
-        let instance = &self.instances[index];
-        let needle = &instance.by_language[&file.language];
-        if desk.instance != Some(index) {
-            *desk = Desk { instance: Some(index), guard: None };
-        }
-        let parts = parse(cell.prompt, prompt, self.counter.first)?;
-        if parts.question != row.question {
-            fail!("the prompt asks {:?}", parts.question);
-        }
-        let mut needles = 0;
-        let mut texts: Vec<&str> = Vec::with_capacity(parts.passages.len());
-        for span in &parts.passages {
-            let text = &prompt[span.clone()];
-            if text == needle.context {
-                needles += 1;
-                let recorded = row.needle_spans.first().map(|s| (s.start as usize, s.end as usize));
-                if recorded != Some((span.start, span.end)) {
-                    fail!("the needle does not stand where it is recorded");
-                }
-                continue;
-            }
-            texts.push(text);
-            match self.known.get(text) {
-                // A text that is the same in two languages, or twice in one, has one verdict a language.
-                Some(items) => {
-                    let twin = row.expected == Some("No");
-                    let wanted = |item: &&Item| match cell.haystack {
-                        Some(In::In(language)) => item.language == language || twin && item.language == file.language,
-                        None => item.language == file.language,
-                        Some(In::Multilingual) => true,
-                    };
-                    let mut items = items.iter().filter(wanted).peekable();
-                    if items.peek().is_none() {
-                        fail!("a passage is not in the haystack's language: {text:?}");
-                    }
-                    if let Some(item) = items.find(|i| !self.apart[index].allows(self.plan, i.language, i.passage)) {
-                        fail!(
-                            "passage {} may not stand beside this question",
-                            self.counter.haystack.ids[item.passage as usize]
-                        );
-                    }
-                }
-                None if self.plan.recipe.prompt.last == Some(Last::Cut) => {
-                    if desk.guard.is_none() {
-                        desk.guard = Some(Guard::new(&patterns(&self.plan.packs, &instance.by_language))?);
-                    }
-                    let guard = desk.guard.as_ref().expect("just made");
-                    if self.plan.packs.iter().any(|(_, pack)| guard.holds(text, pack)) {
-                        fail!("a passage that was cut holds an answer");
-                    }
-                }
-                None => fail!("a passage is not of the haystack: {text:?}"),
-            }
-        }
-        let wanted = usize::from(row.expected != Some("No"));
-        if needles != wanted {
-            fail!("the needle stands there {needles} times, expected {wanted}");
-        }
-        if let Some(answer) = row.needle_spans.get(1)
-            && prompt.get(answer.start as usize..answer.end as usize) != Some(needle.answers[0].as_str())
-        {
-            fail!("the answer does not stand where it is recorded");
-        }
-        let all = texts.len();
-        texts.sort_unstable();
-        texts.dedup();
-        Ok((all - texts.len()) as u64)
-    }
 }
 
 /// Which rankings a recipe's files need.

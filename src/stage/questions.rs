@@ -3,10 +3,10 @@
 //! Each is judged alone: against its own texts, the recipe's full grid, and the haystack. The fixed order of the
 //! admitted ones gives them their numbers; a cell takes the first of them that exist in its languages.
 
+use super::counter::{Counter, NeedleSizes};
 use super::haystack::{Haystack, count_dropped, json_file};
 use super::ingest::SourceFile;
 use super::leaks::{self, Apart, ByLanguage};
-use super::passages::{Counter, NeedleSizes};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Digest;
@@ -54,8 +54,16 @@ pub fn read(plan: &Plan, locator: &Locator<'_>) -> Result<Questions> {
             let pin = id.map(|id| locator.pins.find(&id).map_err(|e| e.at("source.archive"))).transpose()?;
             let (name, bytes) = json_file(locator, pin, &names)?;
             files.push(SourceFile { name: name.clone(), bytes: bytes.len() as u64, sha256: Digest::of(&bytes) });
-            let file = squad::read(&name, &bytes)?;
+            let mut file = squad::read(&name, &bytes)?;
             count_dropped(&mut facts, &name, &file);
+            // What looks damaged is not printed: in that language the question does not exist.
+            let damaged: BTreeMap<&String, &String> = file.suspicious.iter().map(|(id, sign)| (id, sign)).collect();
+            for sign in damaged.values() {
+                let reason = format!("damaged text: {sign}");
+                *facts.dropped.entry(name.clone()).or_default().entry(reason).or_default() += 1;
+            }
+            let damaged: BTreeSet<String> = damaged.into_keys().cloned().collect();
+            file.items.retain(|item| !damaged.contains(&item.id));
             for item in &file.items {
                 rows.insert((*language, item.id.clone()), rows.len() as u32);
             }

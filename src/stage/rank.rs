@@ -1,9 +1,9 @@
 //! Ranks the haystack for each question of MLNeedle: most similar first, by exact integer scores, ties by passage.
 
+use super::counter::{Counter, Item};
 use super::embed::Vectors;
 use super::haystack::Haystack;
 use super::leaks::Apart;
-use super::passages::{Counter, Item};
 use crate::error::Result;
 use crate::index::{self, Index};
 use crate::language::Language;

@@ -10,7 +10,7 @@ use crate::plan::{Cell, FilePlan};
 use crate::recipe::{Bound, Haystack, Last, Middle, Position, PromptKind, Ranking};
 use crate::record::NeedleSpan;
 use crate::seed::Seed;
-use crate::stage::passages::{CERTIFICATE, id_kind, row_id};
+use crate::stage::needles::{CERTIFICATE, id_kind, row_id};
 use crate::stage::write::Stats;
 use crate::table::{self, int, numbers, read_by_language, read_ledger, read_spans, text, texts};
 use arrow_array::{Array, RecordBatch};

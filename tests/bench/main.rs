@@ -85,8 +85,10 @@ code = subprocess.call(sys.argv[1:])
 print('peak', resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
 sys.exit(code)";
 
-/// Parts of the program by the word that asks for each alone.
-const PARTS: [(&str, fn(&mut Figures)); 4] =
+/// A part of the program, and the word that asks for it alone.
+type Part = (&'static str, fn(&mut Figures));
+
+const PARTS: [Part; 4] =
     [("mlrbench", builds), ("nearest", nearest::run), ("sampler", sampler::run), ("mlneedle", mlneedle::run)];
 
 fn main() {

@@ -1,12 +1,15 @@
 //! The recipe as it is meant: names resolved, packs read, filters applied. Printing it is the dry run.
 
+mod cells;
+
+pub use cells::{files, pairs};
+
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Digest;
 use crate::language::{Language, Pack};
 use crate::recipe::{
-    Allowance, Choice, Family, Haystack, Kind, Last, Length, Middle, Pairs, Position, PromptKind, QuestionLanguage,
-    Recipe, SeedSource, SourceKind, Strategy, Task,
+    Allowance, Engine, Family, Haystack, Kind, Length, Position, PromptKind, Recipe, SeedSource, Strategy, Task,
 };
 use crate::seed::Seed;
 use crate::story::SourceTask;
@@ -162,7 +165,7 @@ impl Plan {
         let family = recipe.family();
         let seed = read_seed(&recipe.release.seed)?;
         if family == Family::Passage {
-            fill_cells(&mut recipe)?;
+            cells::fill_cells(&mut recipe)?;
         }
         if let Some(date) = &recipe.release.date
             && !is_date(date)
@@ -192,6 +195,12 @@ impl Plan {
         {
             fail!("budget.answer has no number for the strategy {}", strategy.name());
         }
+        if family == Family::Reasoning && recipe.retrieval.engine == Engine::Hnsw {
+            return Err(Error::new(
+                "retrieval.engine = \"hnsw\" is for MLNeedle's large haystacks: a story leaves out passages of its own",
+            )
+            .help("write \"auto\" or \"exact\""));
+        }
         let counts = counts(&recipe);
         if let Some((task, source, n)) = counts.iter().find(|(.., n)| *n > 99_999) {
             fail!("stories.tasks.{} asks for {n} of {source}, at most 99999 fit the ids", task.name());
@@ -210,11 +219,6 @@ impl Plan {
         let files = all.iter().filter(|file| filter.keeps(file)).cloned().collect();
         let packs = grid.languages.iter().map(|l| Ok((*l, l.pack()?))).collect::<Result<Vec<_>>>()?;
         let english = "en".parse::<Language>().expect("the English pack is embedded").pack()?;
-        if recipe.source.kind == SourceKind::Babi && options.data.is_none() {
-            return Err(Error::new("this recipe reads the official bAbI files").help(
-                "give their folder with --data DIR: it holds en/qa1_*.txt, or the archive tasks_1-20_v1-2.tar.gz",
-            ));
-        }
         let tokenizer = Tokenizer::new(recipe.tokens.primary);
         Ok(Plan { recipe, family, seed, packs, english, tokenizer, counts, kinds, grid: all, files, options })
     }
@@ -321,168 +325,6 @@ pub fn counts(recipe: &Recipe) -> Vec<(Task, SourceTask, u32)> {
         }
     }
     counts
-}
-
-/// Every file of a recipe's grid, in order.
-pub fn files(recipe: &Recipe) -> Vec<FilePlan> {
-    match recipe.family() {
-        Family::Reasoning => story_files(recipe),
-        Family::Passage => cell_files(recipe),
-    }
-}
-
-fn story_files(recipe: &Recipe) -> Vec<FilePlan> {
-    let (strategies, kinds) = (&recipe.prompt.strategies, recipe.distractors.kind.list());
-    let mut all = Vec::new();
-    for &length in &recipe.grid.lengths {
-        for &language in &recipe.grid.languages {
-            for &strategy in strategies {
-                for &kind in &kinds {
-                    let mut config = format!("{language}_{length}");
-                    if strategies.len() > 1 {
-                        config += &format!("_{}", strategy.name());
-                    }
-                    if kinds.len() > 1 {
-                        config += &format!("_{}", kind.name());
-                    }
-                    all.push(FilePlan { language, length, strategy, kind, cell: None, config });
-                }
-            }
-        }
-    }
-    all
-}
-
-/// MLNeedle's files: at each length one for each pair of languages and prompt; at 0k one for each needle language
-/// (and question language, where it follows the haystack's).
-fn cell_files(recipe: &Recipe) -> Vec<FilePlan> {
-    let mut all: Vec<FilePlan> = Vec::new();
-    let prompts = recipe.grid.prompts.clone().unwrap_or_default();
-    let question = recipe.grid.question.unwrap_or(QuestionLanguage::Needle);
-    for &length in &recipe.grid.lengths {
-        for (needle, haystack) in pairs(recipe) {
-            for &prompt in &prompts {
-                let question = match (question, haystack) {
-                    (QuestionLanguage::Fixed(language), _) => language,
-                    (QuestionLanguage::Haystack, Haystack::In(language)) if length.0 > 0 => language,
-                    _ => needle,
-                };
-                let haystack = (length.0 > 0).then_some(haystack);
-                let mut config = format!("{needle}_");
-                config += &haystack.map_or(String::new(), |h| format!("{h}_"));
-                config += &length.to_string();
-                if prompts.len() > 1 {
-                    config += &format!("_{}", prompt.name());
-                }
-                let cell = Some(Cell { haystack, question, prompt });
-                let (strategy, kind) = (Strategy::ZeroShot, Kind::Natural);
-                let file = FilePlan { language: needle, length, strategy, kind, cell, config };
-                if !all.contains(&file) {
-                    all.push(file);
-                }
-            }
-        }
-    }
-    all
-}
-
-/// Pairs of needle and haystack languages, in the order of the recipe's lists.
-pub fn pairs(recipe: &Recipe) -> Vec<(Language, Haystack)> {
-    let needles = recipe.grid.needle.clone().unwrap_or_default();
-    let haystacks = recipe.grid.haystack.clone().unwrap_or_default();
-    let wanted = |needle: Language, haystack: Haystack| match &recipe.grid.pairs {
-        None | Some(Pairs::All) => true,
-        Some(Pairs::Monolingual) => haystack == Haystack::In(needle),
-        Some(Pairs::NeedleVaries) => matches!(haystack, Haystack::In(language) if language.code() == "en"),
-        Some(Pairs::HaystackVaries) => needle.code() == "en",
-        Some(Pairs::List(list)) => list.contains(&(needle, haystack)),
-    };
-    let all = needles.iter().flat_map(|n| haystacks.iter().map(move |h| (*n, *h)));
-    all.filter(|(needle, haystack)| wanted(*needle, *haystack)).collect()
-}
-
-/// Fills in and checks what a recipe of MLNeedle's leaves out.
-fn fill_cells(recipe: &mut Recipe) -> Result<()> {
-    if recipe.source.dataset.is_none() {
-        return Err(Error::new("source.dataset is missing: ids of rows begin with it")
-            .help("give the set of questions a name, such as dataset = \"mlqa\""));
-    }
-    let needles = recipe.source.files.clone().ok_or_else(|| {
-        Error::new("source.files is missing: the names of the files, one a language")
-            .help("such as files = \"xquad.{language}.json\"")
-    })?;
-    for (key, names) in [("source.files", needles), ("haystack.files", recipe.haystack.files.clone())] {
-        let names = names.list();
-        if !names.iter().any(|name| name.contains("{language}") || name.contains("{name}")) {
-            return Err(Error::new(format!("{key}: {} would name the same file for every language", names.join(", ")))
-                .help("put {language} where the language's code stands, or {name} for its English name"));
-        }
-    }
-    let grid = &mut recipe.grid;
-    no_repeats("grid.languages", &grid.languages)?;
-    let languages = grid.languages.clone();
-    let english = languages.iter().copied().find(|l| l.code() == "en");
-    let haystacks = || languages.iter().map(|l| Haystack::In(*l)).chain([Haystack::Multilingual]).collect();
-    grid.needle.get_or_insert_with(|| languages.clone());
-    grid.haystack.get_or_insert_with(haystacks);
-    grid.pairs.get_or_insert(Pairs::All);
-    grid.question.get_or_insert(english.map_or(QuestionLanguage::Needle, QuestionLanguage::Fixed));
-    grid.positions.get_or_insert_with(|| Position::ALL.to_vec());
-    grid.samples.get_or_insert(100);
-    grid.choice.get_or_insert(Choice::Shared);
-    grid.prompts.get_or_insert_with(|| vec![PromptKind::Exact]);
-    recipe.prompt.first_label.get_or_insert(1);
-    recipe.prompt.middle.get_or_insert(Middle::Tokens);
-    recipe.prompt.last.get_or_insert(Last::Whole);
-    let grid = &recipe.grid;
-    for (key, used) in [
-        ("grid.needle", grid.needle.clone().unwrap_or_default()),
-        ("grid.haystack", grid.haystack.iter().flatten().filter_map(single).collect()),
-        ("grid.question", grid.question.iter().filter_map(fixed).collect()),
-    ] {
-        if let Some(language) = used.iter().find(|l| !languages.contains(l)) {
-            return Err(Error::new(format!("{key} names {language}, which grid.languages does not"))
-                .help("add it to grid.languages"));
-        }
-    }
-    no_repeats("grid.needle", grid.needle.as_deref().unwrap_or_default())?;
-    no_repeats("grid.haystack", grid.haystack.as_deref().unwrap_or_default())?;
-    no_repeats("grid.positions", grid.positions.as_deref().unwrap_or_default())?;
-    no_repeats("grid.prompts", grid.prompts.as_deref().unwrap_or_default())?;
-    if let Some(Pairs::List(list)) = &grid.pairs {
-        no_repeats("grid.pairs", list)?;
-        let all = pairs(recipe);
-        if let Some((needle, haystack)) = list.iter().find(|pair| !all.contains(pair)) {
-            fail!("grid.pairs names {needle}-{haystack}, which is not of grid.needle and grid.haystack");
-        }
-    }
-    if pairs(recipe).is_empty() {
-        fail!("grid.pairs leaves no pair of needle and haystack languages");
-    }
-    if !(1..=99_999).contains(&grid.samples.unwrap_or_default()) {
-        fail!("grid.samples is {}, expected 1 to 99999", grid.samples.unwrap_or_default());
-    }
-    if recipe.prompt.first_label.is_some_and(|n| n > 1_000) {
-        fail!("prompt.first_label is more than 1000");
-    }
-    if !(1..=1_000_000).contains(&recipe.haystack.sample) {
-        fail!("haystack.sample is {}, expected 1 to 1000000 passages", recipe.haystack.sample);
-    }
-    Ok(())
-}
-
-fn single(haystack: &Haystack) -> Option<Language> {
-    match haystack {
-        Haystack::In(language) => Some(*language),
-        Haystack::Multilingual => None,
-    }
-}
-
-fn fixed(question: &QuestionLanguage) -> Option<Language> {
-    match question {
-        QuestionLanguage::Fixed(language) => Some(*language),
-        _ => None,
-    }
 }
 
 /// Reads the seed; from outside, only its digest is ever written down.

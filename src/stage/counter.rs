@@ -1,0 +1,143 @@
+//! Token counts of passages, labels and needles: what fitting a prompt of the passage family adds up.
+
+use super::haystack::Haystack;
+use crate::family::passage::{head, label, tail};
+use crate::language::Language;
+use crate::plan::Plan;
+use crate::recipe::{Bound, Haystack as In, Length, PromptKind};
+use crate::record::{LocalPool, Needle};
+use crate::tokenizer::Tokenizer;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+/// A passage of the haystack in one language.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Item {
+    /// The language it is printed in.
+    pub language: Language,
+    /// Its number.
+    pub passage: u32,
+}
+
+/// Token counts of everything that does not depend on a question.
+pub struct Counter<'a> {
+    pub(super) tokenizer: Tokenizer,
+    /// Each passage's line without its label: space, text, line feed.
+    pools: BTreeMap<Language, LocalPool>,
+    /// Tokens more (or fewer) that a passage's line has with the blank line behind it.
+    closing: BTreeMap<Language, Vec<i8>>,
+    /// Tokens of the first so many labels.
+    pub(super) labels: Vec<u32>,
+    pub(super) first: usize,
+    /// The least tokens that each passage has in any language.
+    least: Vec<u32>,
+    pub(super) haystack: &'a Haystack,
+}
+
+/// A passage's line without its label.
+pub(super) fn line(text: &str) -> String {
+    format!(" {text}\n")
+}
+
+impl<'a> Counter<'a> {
+    /// Counts a haystack's passages.
+    pub fn new(plan: &Plan, haystack: &'a Haystack) -> Counter<'a> {
+        let tokenizer = plan.tokenizer;
+        let first = plan.recipe.prompt.first_label.unwrap_or(1) as usize;
+        let mut pools = BTreeMap::new();
+        let mut closing = BTreeMap::new();
+        for (language, texts) in &haystack.texts {
+            let counts: Vec<(String, u32, i8)> = texts
+                .par_iter()
+                .map(|text| {
+                    let (tokens, closing) = count_line(tokenizer, text);
+                    (line(text), tokens, closing)
+                })
+                .collect();
+            let mut pool = LocalPool::default();
+            counts.iter().for_each(|(line, tokens, _)| pool.push(line, *tokens));
+            pools.insert(*language, pool);
+            closing.insert(*language, counts.into_iter().map(|(.., closing)| closing).collect());
+        }
+        let least = |n: usize| pools.values().map(|pool: &LocalPool| pool.tokens[n]).min().unwrap_or(0);
+        let least = (0..haystack.ids.len()).map(least).collect();
+        // One needle, all passages.
+        let mut labels = vec![0];
+        for n in 0..=haystack.ids.len() {
+            labels.push(labels[n] + tokenizer.count(&label(first + n)) as u32);
+        }
+        Counter { tokenizer, pools, closing, labels, first, least, haystack }
+    }
+
+    /// The lines of a language.
+    pub fn pool(&self, language: Language) -> &LocalPool {
+        &self.pools[&language]
+    }
+
+    /// Tokens of each passage's line in a haystack; in a multilingual one the least over the languages.
+    pub fn tokens_in(&self, haystack: In) -> &[u32] {
+        match haystack {
+            In::In(language) => &self.pools[&language].tokens,
+            In::Multilingual => &self.least,
+        }
+    }
+
+    /// Tokens that what is bounded may have at a length.
+    pub fn limit(&self, plan: &Plan, length: Length) -> u64 {
+        let budget = &plan.recipe.budget;
+        match budget.counts {
+            Bound::Prompt => budget.tokens(length).saturating_sub(budget.reserve(crate::recipe::Strategy::ZeroShot)),
+            Bound::Passages => budget.tokens(length),
+        }
+    }
+
+    pub(super) fn text(&self, item: Item) -> &'a str {
+        &self.haystack.texts[&item.language][item.passage as usize]
+    }
+
+    pub(super) fn tokens(&self, item: Item) -> i64 {
+        i64::from(self.pools[&item.language].tokens[item.passage as usize])
+    }
+
+    pub(super) fn closing(&self, item: Item) -> i64 {
+        i64::from(self.closing[&item.language][item.passage as usize])
+    }
+}
+
+/// Tokens of a passage's line, and how many more it has with the blank line behind it.
+pub(super) fn count_line(tokenizer: Tokenizer, text: &str) -> (u32, i8) {
+    let tokens = tokenizer.count(&line(text));
+    let closed = tokenizer.count(&format!(" {text}\n\n"));
+    (tokens as u32, (closed as i64 - tokens as i64) as i8)
+}
+
+/// Token and byte counts of a needle under one prompt.
+#[derive(Clone, Copy, Debug)]
+pub struct NeedleSizes {
+    pub(super) fixed: i64,
+    pub(super) fixed_bytes: usize,
+    pub(super) line: i64,
+    pub(super) closing: i64,
+    pub(super) bytes: usize,
+}
+
+impl NeedleSizes {
+    /// Counts them.
+    pub fn of(counter: &Counter<'_>, needle: &Needle, prompt: PromptKind, question: &str) -> NeedleSizes {
+        let (line, closing) = count_line(counter.tokenizer, &needle.context);
+        let tail = tail(prompt, question);
+        NeedleSizes {
+            fixed: (counter.tokenizer.count(head(prompt)) + counter.tokenizer.count(&tail)) as i64,
+            // The blank line is one byte.
+            fixed_bytes: head(prompt).len() + 1 + tail.len(),
+            line: i64::from(line),
+            closing: i64::from(closing),
+            bytes: needle.context.len() + 2,
+        }
+    }
+
+    /// Tokens of a prompt that has no other passage.
+    pub fn alone(&self, counter: &Counter<'_>) -> u64 {
+        (self.fixed + i64::from(counter.labels[1]) + self.line + self.closing) as u64
+    }
+}
