@@ -193,7 +193,7 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
         offline: args.offline,
         models: args.models,
         runtime: args.runtime,
-        pins: pins_of(args.pins, &name),
+        pins: pins_of(args.pins, &name)?,
         sources: args.sources,
     };
     let plan = Plan::new(recipe, options).map_err(|e| e.at(format!("recipe {name}")))?;
@@ -229,10 +229,19 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
     Ok(well)
 }
 
-/// Folders of pins: the one given, and the one beside the recipe, where it is a release's.
-fn pins_of(given: Option<PathBuf>, recipe: &str) -> Vec<PathBuf> {
+/// Folders of pins: in the one given (a release, its pins/, or a folder of the kind), and beside the recipe, where it is a release's.
+fn pins_of(given: Option<PathBuf>, recipe: &str) -> Result<Vec<PathBuf>> {
+    let mut folders = Vec::new();
+    if let Some(given) = given {
+        let found = [given.join("pins"), given.clone()].into_iter().find(|folder| folder.join("embed").is_dir());
+        folders.push(found.ok_or_else(|| {
+            Error::new(format!("--pins: {} holds no pins (a folder embed)", given.display()))
+                .help("give the folder of a release, or its folder pins")
+        })?);
+    }
     let beside = std::path::Path::new(recipe).parent().map(|folder| folder.join("pins"));
-    given.into_iter().chain(beside.filter(|folder| folder.is_dir())).collect()
+    folders.extend(beside.filter(|folder| folder.is_dir()));
+    Ok(folders)
 }
 
 fn rederived(drift: &Drift, json: bool) -> Result<bool> {

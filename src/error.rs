@@ -30,7 +30,7 @@ impl Error {
             return error.help("free some space and run the same command again: finished files are kept");
         }
         if text.contains("Permission denied") || text.contains("Read-only") {
-            return error.help("choose a folder you may write to with --out DIR");
+            return error.help("look at its permissions; releases and the store go to another folder with --out DIR");
         }
         error
     }

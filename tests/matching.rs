@@ -485,3 +485,18 @@ fn real_passages_are_near_themselves_alone() {
         }
     }
 }
+
+/// A joined article belongs to the word where the passage is in another language.
+#[test]
+fn an_answer_with_its_joined_article_stands_in_foreign_passages() {
+    use nihbuild::language::{Finder, Language, Pattern, normalize};
+    let pack = |code: &str| code.parse::<Language>().unwrap().pack().unwrap();
+    let (arabic, english) = (pack("ar"), pack("en"));
+    let pattern = Pattern::new("\u{627}\u{644}\u{642}\u{627}\u{647}\u{631}\u{629}", arabic.matching(), None);
+    let finder = Finder::new(&[pattern]).unwrap();
+    let text = normalize("The city is written \u{627}\u{644}\u{642}\u{627}\u{647}\u{631}\u{629} in Arabic script.");
+    assert_eq!(finder.find(&text, english.matching()), [0]);
+    let text =
+        normalize("\u{632}\u{627}\u{631} \u{642}\u{627}\u{647}\u{631}\u{629} \u{627}\u{644}\u{645}\u{639}\u{632}");
+    assert_eq!(finder.find(&text, arabic.matching()), [0]);
+}

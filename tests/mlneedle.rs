@@ -315,9 +315,19 @@ fn existence_prompts_have_needle_free_twins() {
                 .map(str::to_owned)
                 .collect()
         };
-        let (with, without) = (lines(0), lines(1));
-        assert_eq!(with.len(), without.len());
-        assert_eq!(with.iter().zip(&without).filter(|(a, b)| a != b).count(), 1, "{id}");
+        let bare = |lines: Vec<String>| -> Vec<String> {
+            lines.into_iter().map(|line| line.split_once("] ").unwrap().1.to_owned()).collect()
+        };
+        let (with, without) = (bare(lines(0)), bare(lines(1)));
+        // A long needle leaves room for more, never for less.
+        assert!(without.len() >= with.len(), "{id}");
+        let gold = &read_by_language(&pair[0].0, pair[0].1);
+        let own = &gold.iter().find(|(l, _)| *l == get(0, "needle_language")).unwrap().1[0];
+        let kept: Vec<&String> = with.iter().filter(|line| !line.contains(own.as_str())).collect();
+        let mut rest = without.iter();
+        assert!(kept.iter().all(|line| rest.any(|other| other == *line)), "{id}");
+        let lengths = (int(&pair[0].0, "n_tokens", pair[0].1), int(&pair[1].0, "n_tokens", pair[1].1));
+        assert!(get(0, "length") == "0k" || lengths.0.abs_diff(lengths.1) < 130, "{id}: {lengths:?}");
         let most = if get(0, "length") == "2k" { 1000 } else { 2000 };
         assert!(int(&pair[1].0, "n_tokens", pair[1].1) + 32 <= most, "{id}");
     }
@@ -457,6 +467,71 @@ fn a_forged_prompt_is_found() {
     }
 }
 
+#[test]
+fn forged_rows_of_a_cell_are_found() {
+    let bench = Bench::new();
+    world(&bench);
+    let grid = GRID.to_owned() + "prompts = [\"existence\"]\n";
+    let release = build(&bench, &recipe(&grid), &["--limit", "3"]).success().release(&bench);
+    let path = release.join("data/de_en_4k/test-00000-of-00001.parquet");
+    let batch = batches(&path).remove(0);
+    let n = batch.num_rows();
+    let found = |rows: &[usize], said: &str| {
+        let indices: arrow_array::UInt32Array = rows.iter().map(|row| *row as u32).collect();
+        let columns = batch.columns().iter().map(|column| arrow_select::take::take(column, &indices, None).unwrap());
+        write(&path, &RecordBatch::try_new(batch.schema(), columns.collect()).unwrap());
+        bench.run(&["verify", release.to_str().unwrap()]).failure(1, &[said]);
+    };
+    // A position twice, a mate in place of its twin, two questions exchanged.
+    let whole: Vec<usize> = (0..n).collect();
+    let with = |at: usize, row: usize| whole.iter().map(|n| if *n == at { row } else { *n }).collect::<Vec<_>>();
+    found(&with(2, 0), "each at every position");
+    found(&with(1, 0), "each at every position");
+    let third = n / 3;
+    let swapped: Vec<usize> = (third..2 * third).chain(0..third).chain(2 * third..n).collect();
+    found(&swapped, "not numbered in their order");
+    // A twin that is another's.
+    write(&path, &batch);
+    let twin = text(&batch, "prompt", 3).to_owned();
+    let forged = forge(&batch, 1, "prompt", &twin);
+    let forged = forge(&forged, 1, "prompt_sha256", &Digest::of(&twin).to_string());
+    write(&path, &forged);
+    bench.run(&["verify", release.to_str().unwrap()]).failure(1, &[&format!("row {}: ", text(&batch, "id", 1))]);
+    // The needle in its own twin.
+    let mate = text(&batch, "prompt", 0).to_owned();
+    let forged = forge(&batch, 1, "prompt", &mate);
+    let forged = forge(&forged, 1, "prompt_sha256", &Digest::of(&mate).to_string());
+    write(&path, &forged);
+    bench.run(&["verify", release.to_str().unwrap()]).failure(1, &["holds an answer"]);
+}
+
+#[test]
+fn each_language_for_itself_with_twins_and_a_cut() {
+    let bench = Bench::new();
+    world(&bench);
+    let own = recipe(&(GRID.to_owned() + "prompts = [\"existence\"]\n"))
+        .replace("embedder = \"ngram\"", "embedder = \"ngram\"\nranking = \"per_language\"");
+    let release = build(&bench, &own, &[]).success().release(&bench);
+    verified(&bench, &release);
+    let cut = recipe(GRID) + "\n[prompt]\nlast = \"cut\"\n";
+    let release = build(&bench, &cut, &["--out", "cut"]).success().release(&bench);
+    verified(&bench, &release);
+}
+
+#[test]
+fn what_is_in_the_store_does_not_change_what_is_built() {
+    let bench = Bench::new();
+    world(&bench);
+    // English haystacks alone, which need fewer passages than those of all languages.
+    let one = recipe(&(GRID.to_owned() + "pairs = \"monolingual\"\nneedle = [\"en\"]\n"))
+        .replace("\"made\"\nversion", "\"one\"\nversion");
+    let all = recipe(&(GRID.to_owned() + "pairs = \"monolingual\"\n"));
+    let fresh = build(&bench, &all, &["--out", "fresh"]).success().release(&bench);
+    build(&bench, &one, &[]).success();
+    let after = build(&bench, &all, &[]).success().release(&bench);
+    assert!(bytes_of(&fresh) == bytes_of(&after));
+}
+
 /// The batch with another text in one row of a column.
 fn forge(batch: &RecordBatch, row: usize, column: &str, value: &str) -> RecordBatch {
     use arrow_array::cast::AsArray;
@@ -512,7 +587,9 @@ fn faulty_sources_are_refused_or_dropped_with_reasons() {
     let release = build(&bench, &recipe(GRID), &[]).success().release(&bench);
     verified(&bench, &release);
     let facts = nihbuild::verify::read_manifest(&release).unwrap().passages.unwrap();
-    assert_eq!(facts.questions_by_languages, BTreeMap::from([(2, 2), (3, 10)]));
+    // What is faulty in one language is refused in all: its answer there could not be kept out of passages.
+    assert_eq!(facts.questions_by_languages, BTreeMap::from([(2, 1), (3, 10)]));
+    assert_eq!(facts.refused, BTreeMap::from([("is faulty in de".to_owned(), 1)]));
     let dropped = format!("{:?}", facts.dropped);
     for reason in ["answer not at its offset", "pid missing", "line 1", "line 2"] {
         assert!(dropped.contains(reason), "{reason}: {dropped}");
@@ -544,6 +621,10 @@ fn a_model_that_is_not_there_is_an_error_that_helps() {
         run(&[]).failure(2, &["ONNX Runtime", "onnxruntime", "--runtime"]);
         run(&["--runtime", "made.toml"]).failure(2, &["made.toml", "onnxruntime"]);
         run(&["--runtime", "/nowhere/lib.so"]).failure(2, &["/nowhere/lib.so", "onnxruntime"]);
+    }
+    build(&bench, &onnx, &["--pins", "data"]).failure(2, &["data holds no pins", "folder of a release"]);
+    if cfg!(feature = "embed") {
+        build(&bench, &onnx.replace("\"nowhere\"", "\"../x\""), &[]).failure(2, &["no name of a folder"]);
     }
     build(&bench, &recipe(GRID), &["--rederive"]).failure(2, &["no pinned stage"]);
 }
@@ -730,8 +811,11 @@ fn real_questions_in_real_passages() {
         verified(&bench, &release);
         let facts = nihbuild::verify::read_manifest(&release).unwrap().passages.unwrap();
         match dataset {
-            // 35 Arabic and 5 Vietnamese questions stand on damaged text.
-            "xquad" => assert_eq!(facts.questions_by_languages, BTreeMap::from([(6, 40), (7, 1150)])),
+            "xquad" => {
+                assert_eq!(facts.questions_by_languages, BTreeMap::from([(7, 1150)]));
+                // Damaged text.
+                assert_eq!((facts.refused["is faulty in ar"], facts.refused["is faulty in vi"]), (35, 5));
+            }
             _ => assert_eq!(facts.questions_by_languages, BTreeMap::from([(2, 65), (3, 263), (4, 820)])),
         }
         assert_eq!(facts.passages, 521);

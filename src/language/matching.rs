@@ -136,6 +136,9 @@ impl Pattern {
             open: [false; 2],
         };
         pattern.forms.extend(spellings(&core));
+        // With its article too: in a passage of another language a joined one is no clitic, but part of the word.
+        let whole = normalize(answer);
+        pattern.forms.push(strip(&whole).to_owned());
         if let Some((text, (from, to))) = needle.and_then(|(text, at)| Some((text, place(text, answer, at)?))) {
             pattern.fit(&text[..from], text, &text[to..], rules);
         }

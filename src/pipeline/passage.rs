@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::hash::Digest;
 use crate::language::Language;
 use crate::manifest::{self, PassageFacts};
-use crate::plan::{FilePlan, Plan};
+use crate::plan::{FilePlan, Plan, pairs};
 use crate::recipe::{Haystack as In, Ranking};
 use crate::report::Stopwatch;
 use crate::source::locate::Locator;
@@ -186,8 +186,8 @@ impl Ranked {
             version: rank::VERSION,
             params: json!({
                 "engine": plan.recipe.retrieval.engine, "ranking": plan.recipe.retrieval.ranking, "haystack": own.map(|h| h.to_string()),
-                "need": plan.recipe.budget.tokens(plan.largest()), "prompts": plan.recipe.grid.prompts, "pairs": plan.recipe.grid.pairs,
-                "haystacks": plan.recipe.grid.haystack, "tokenizer": plan.tokenizer.name(), "leaks": leaks::VERSION,
+                "need": plan.recipe.budget.tokens(plan.largest()), "prompts": plan.recipe.grid.prompts, "pairs": pairs(&plan.recipe).iter().map(|(n, h)| format!("{n}-{h}")).collect::<Vec<_>>(),
+                "tokenizer": plan.tokenizer.name(), "leaks": leaks::VERSION,
                 "questions": questions::VERSION, "passages": passages::VERSION,
             }),
             inputs: inputs.clone(),

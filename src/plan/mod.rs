@@ -201,6 +201,13 @@ impl Plan {
             )
             .help("write \"auto\" or \"exact\""));
         }
+        let model = &recipe.embedding.model;
+        if model.is_empty()
+            || model.starts_with('.')
+            || !model.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+        {
+            fail!("embedding.model {model:?} is no name of a folder: letters, digits, dots, - and _");
+        }
         let counts = counts(&recipe);
         if let Some((task, source, n)) = counts.iter().find(|(.., n)| *n > 99_999) {
             fail!("stories.tasks.{} asks for {n} of {source}, at most 99999 fit the ids", task.name());

@@ -129,6 +129,10 @@ pub fn model(plan: &Plan) -> Result<PathBuf> {
     if let Some(folder) = local_model(plan) {
         return Ok(folder);
     }
+    if let Some(models) = &plan.options.models {
+        return Err(Error::new(format!("--models: {} holds no folder {name}", models.display()))
+            .help("give the folder that holds the model's folder, or change embedding.model"));
+    }
     let locator = Locator::new(plan)?;
     let missing = |e: Error| {
         e.at(format!("the embedding model {name:?}"))

@@ -209,13 +209,17 @@ fn same(parameters: &serde_json::Value, folder: &Path) -> bool {
     })
 }
 
-/// Digest of each text as it is embedded: a pin does not depend on ids.
-fn digests(texts: &Texts<'_>) -> Vec<Digest> {
-    let role: &[u8] = match texts.role {
+/// Digest of a text as it is embedded: a pin does not depend on ids.
+pub fn text_digest(role: Role, text: &str) -> Digest {
+    let role: &[u8] = match role {
         Role::Query => b"query",
         Role::Passage => b"passage",
     };
-    texts.texts.par_iter().map(|text| Digest::of_parts([role, text.as_bytes()])).collect()
+    Digest::of_parts([role, text.as_bytes()])
+}
+
+fn digests(texts: &Texts<'_>) -> Vec<Digest> {
+    texts.texts.par_iter().map(|text| text_digest(texts.role, text)).collect()
 }
 
 fn inputs(texts: &Texts<'_>) -> Digest {

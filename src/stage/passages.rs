@@ -136,8 +136,7 @@ impl<'a> Inputs<'a> {
                 let plan = NeedlePlan { position: *position, instead: None, cut: fitted.cut };
                 let mut rows = vec![self.planned(index, &fitted, plan)];
                 if twins {
-                    let instead = Some(self.replacement(file, sizes, &items, &fitted, *position)?);
-                    rows.push(self.planned(index, &fitted, NeedlePlan { instead, ..plan }));
+                    rows.push(self.twin(index, file, sizes, &items, &fitted, *position)?);
                 }
                 Some(rows)
             });
@@ -213,39 +212,57 @@ impl<'a> Inputs<'a> {
         Ok((!kept.is_empty() && !guard.holds(kept, pack)).then_some(kept.len() as u32))
     }
 
-    /// Rank of the next passage that fits in the needle's place.
-    fn replacement(
+    /// The needle-free twin: the next-ranked passage that fits stands in the needle's place; after a long needle there is
+    /// room for more of those that follow, so that the twin is no shorter than its mate must be.
+    fn twin(
         &self,
+        index: usize,
         file: &FilePlan,
         sizes: NeedleSizes,
         items: &[Item],
         fitted: &Fitted,
         position: Option<Position>,
-    ) -> Option<u32> {
+    ) -> Option<RowPlan> {
         let bounded = self.plan.recipe.budget.counts == Bound::Prompt;
-        let before: Vec<u32> = items[..fitted.passages as usize].iter().map(|item| item.passage).collect();
-        let fits = |rank: &u32| {
+        let fits = |row: &RowPlan| {
             let Some(limit) = fitted.limit else { return true };
-            let plan = NeedlePlan { position, instead: Some(*rank), cut: fitted.cut };
-            let row = self.planned(0, fitted, plan);
-            let tokens = i64::from(self.size(sizes, items, &row, file.language).0);
+            let tokens = i64::from(self.size(sizes, items, row, file.language).0);
             let labels = i64::from(self.counter.labels[row.passages as usize + 1]);
             tokens - if bounded { 0 } else { sizes.fixed + labels } <= limit
         };
         // Where each language is ranked for itself, a passage may stand there already in another.
-        let new = |rank: &u32| !before.contains(&items[*rank as usize].passage);
-        (fitted.passages..items.len() as u32).filter(new).find(fits)
+        let before: Vec<u32> = items[..fitted.passages as usize].iter().map(|item| item.passage).collect();
+        let new = |rank: &u32| {
+            let passage = items[*rank as usize].passage;
+            !before.contains(&passage) && self.apart[index].allows(self.plan, file.language, passage)
+        };
+        let with =
+            |rank: u32| self.planned(index, fitted, NeedlePlan { position, instead: Some(rank), cut: fitted.cut });
+        let mut twin = (fitted.passages..items.len() as u32).filter(new).map(with).find(fits)?;
+        let more = fitted.limit.is_some() && fitted.cut.is_none();
+        while more && (twin.passages as usize) + 1 < items.len() {
+            let next = RowPlan { passages: twin.passages + 1, ..twin };
+            if !fits(&next) {
+                break;
+            }
+            twin = next;
+        }
+        Some(twin)
     }
 
-    /// How many distractors stand before the needle.
-    fn before(&self, items: &[Item], row: &RowPlan) -> usize {
-        let k = row.passages as usize;
-        match (row.needle.position, self.plan.recipe.prompt.middle) {
+    /// How many of the distractors stand before the needle.
+    fn before(&self, distractors: &[Item], position: Option<Position>, cut: Option<u32>) -> usize {
+        let k = distractors.len();
+        match (position, self.plan.recipe.prompt.middle) {
             (None | Some(Position::Start), _) => 0,
             (Some(Position::End), _) => k,
             (Some(Position::Middle), Some(Middle::Count)) => k / 2,
             (Some(Position::Middle), _) => {
-                let tokens: Vec<i64> = items[..k].iter().map(|item| self.counter.tokens(*item)).collect();
+                let mut tokens: Vec<i64> = distractors.iter().map(|item| self.counter.tokens(*item)).collect();
+                if let (Some(bytes), Some(last), Some(item)) = (cut, tokens.last_mut(), distractors.last()) {
+                    let text = &self.counter.text(*item)[..bytes as usize];
+                    *last = i64::from(count_line(self.counter.tokenizer, text).0);
+                }
                 let all: i64 = tokens.iter().sum();
                 let mut before = vec![0];
                 tokens.iter().for_each(|n| before.push(before[before.len() - 1] + n));
@@ -255,12 +272,15 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The passages in the order printed; none is the needle.
+    /// The passages of a row in the order printed; none is the needle.
     pub(super) fn printed(&self, items: &[Item], row: &RowPlan, needle: Language) -> Vec<Option<Item>> {
-        let mut order: Vec<Option<Item>> = items[..row.passages as usize].iter().copied().map(Some).collect();
+        let instead = row.needle.instead.map(|rank| rank as usize);
+        let others = items.iter().enumerate().filter(|(rank, _)| Some(*rank) != instead).map(|(_, item)| *item);
+        let distractors: Vec<Item> = others.take(row.passages as usize).collect();
+        let at = self.before(&distractors, row.needle.position, row.needle.cut);
+        let mut order: Vec<Option<Item>> = distractors.into_iter().map(Some).collect();
         // In the needle's language: else its language alone would tell a needle from none.
-        let instead = row.needle.instead.map(|rank| Item { language: needle, ..items[rank as usize] });
-        order.insert(self.before(items, row), instead);
+        order.insert(at, instead.map(|rank| Item { language: needle, ..items[rank] }));
         order
     }
 

@@ -29,6 +29,8 @@ pub struct Questions {
     joined: Vec<(String, ByLanguage)>,
     /// Row of each id in its language's files.
     rows: BTreeMap<(Language, String), u32>,
+    /// Questions that are not sound in every language in which they exist, by reason.
+    refused: BTreeMap<String, u64>,
     /// The files.
     pub files: Vec<SourceFile>,
     /// What was dropped.
@@ -41,6 +43,7 @@ pub fn read(plan: &Plan, locator: &Locator<'_>) -> Result<Questions> {
     let mut facts = PassageFacts::default();
     let mut files = Vec::new();
     let mut rows = BTreeMap::new();
+    let mut faulty: BTreeMap<String, Language> = BTreeMap::new();
     let mut read: Vec<(String, squad::File)> = Vec::new();
     for (language, pack) in &plan.packs {
         for split in &source.splits {
@@ -54,16 +57,16 @@ pub fn read(plan: &Plan, locator: &Locator<'_>) -> Result<Questions> {
             let pin = id.map(|id| locator.pins.find(&id).map_err(|e| e.at("source.archive"))).transpose()?;
             let (name, bytes) = json_file(locator, pin, &names)?;
             files.push(SourceFile { name: name.clone(), bytes: bytes.len() as u64, sha256: Digest::of(&bytes) });
-            let mut file = squad::read(&name, &bytes)?;
+            let file = squad::read(&name, &bytes)?;
             count_dropped(&mut facts, &name, &file);
-            // What looks damaged is not printed: in that language the question does not exist.
+            // What looks damaged is not printed.
             let damaged: BTreeMap<&String, &String> = file.suspicious.iter().map(|(id, sign)| (id, sign)).collect();
             for sign in damaged.values() {
                 let reason = format!("damaged text: {sign}");
                 *facts.dropped.entry(name.clone()).or_default().entry(reason).or_default() += 1;
             }
-            let damaged: BTreeSet<String> = damaged.into_keys().cloned().collect();
-            file.items.retain(|item| !damaged.contains(&item.id));
+            faulty.extend(damaged.into_keys().map(|id| (id.clone(), *language)));
+            faulty.extend(file.dropped.iter().map(|dropped| (dropped.id.clone(), *language)));
             for item in &file.items {
                 rows.insert((*language, item.id.clone()), rows.len() as u32);
             }
@@ -71,7 +74,13 @@ pub fn read(plan: &Plan, locator: &Locator<'_>) -> Result<Questions> {
         }
     }
     let mut joined = Vec::new();
+    let mut refused: BTreeMap<String, u64> = BTreeMap::new();
     for question in squad::join(&read)?.ids {
+        // An answer that is unknown in one language could not be kept out of passages in it: so it is refused in all.
+        if let Some(language) = faulty.get(&question.id) {
+            *refused.entry(format!("is faulty in {language}")).or_default() += 1;
+            continue;
+        }
         let mut by_language = BTreeMap::new();
         for (code, item) in question.by_language {
             let language = code.parse().map_err(Error::new)?;
@@ -91,7 +100,7 @@ pub fn read(plan: &Plan, locator: &Locator<'_>) -> Result<Questions> {
     if joined.is_empty() {
         fail!("the files of questions hold none that is sound");
     }
-    Ok(Questions { joined, rows, files, facts })
+    Ok(Questions { joined, rows, refused, files, facts })
 }
 
 /// The instances of a recipe, and which of them each cell takes.
@@ -118,7 +127,7 @@ pub fn choose(plan: &Plan, questions: &Questions, haystack: &Haystack, counter: 
         .zip(&all)
         .map(|(apart, by_language)| judge(plan, by_language, apart, haystack, counter))
         .collect();
-    let mut refused: BTreeMap<String, u64> = BTreeMap::new();
+    let mut refused = questions.refused.clone();
     let mut admitted: Vec<(usize, Apart)> = Vec::new();
     for (n, verdict) in verdicts.into_iter().enumerate() {
         match verdict {

@@ -1,11 +1,11 @@
 //! Checks of a release as a whole: its files, what recipe and manifest say of them, and of themselves.
 
 use super::{Checker, Finding};
-use crate::embedder::pinned;
 use crate::hash::Digest;
 use crate::manifest::{Manifest, Match, canary, compare};
 use crate::plan::{Cell, FilePlan, counts, files};
-use crate::recipe::{EmbedderName, Family, Length, PromptKind, Ranking};
+use crate::recipe::{Choice, Family, Length, Position, PromptKind};
+use crate::stage::needles::{id_kind, row_id};
 use crate::stage::select::fixed_order;
 use crate::stage::write::{DataFile, Stats};
 use crate::store::sorted_dir;
@@ -68,7 +68,7 @@ pub fn is_inside(name: &str) -> bool {
 }
 
 /// Names of the files below a folder.
-fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) {
+pub(super) fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) {
     for path in sorted_dir(folder).unwrap_or_default() {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         if path.is_dir() && !path.is_symlink() {
@@ -168,10 +168,17 @@ impl Checker<'_> {
     }
 
     /// A file holds the instances of the release in the fixed order, but for tasks that begin later.
-    pub(super) fn instances(&self, file: &DataFile, ids: &[String], plan: &FilePlan, manifest: &Manifest) {
+    pub(super) fn instances(
+        &self,
+        file: &DataFile,
+        ids: &[String],
+        row_ids: &[String],
+        plan: &FilePlan,
+        manifest: &Manifest,
+    ) {
         self.bytes(file, ids.len() as u64);
         if let Some(cell) = plan.cell {
-            return self.cell(file, ids, plan, cell, manifest);
+            return self.cell(file, ids, row_ids, plan, cell, manifest);
         }
         let starts = |source: &SourceTask| manifest.starts.get(source).and_then(|start| start.parse::<Length>().ok());
         let holds = |source: &SourceTask| plan.length.0 == 0 || starts(source).is_none_or(|start| plan.length >= start);
@@ -196,16 +203,48 @@ impl Checker<'_> {
 
     /// A cell's file holds its questions in order, each at every position, each with its twin: the same questions as
     /// every other file of its needle and question language.
-    fn cell(&self, file: &DataFile, ids: &[String], plan: &FilePlan, cell: Cell, manifest: &Manifest) {
-        let positions = cell.haystack.map_or(1, |_| self.recipe.grid.positions.as_ref().map_or(1, Vec::len));
-        let each = positions * if cell.prompt == PromptKind::Existence { 2 } else { 1 };
+    fn cell(
+        &self,
+        file: &DataFile,
+        ids: &[String],
+        row_ids: &[String],
+        plan: &FilePlan,
+        cell: Cell,
+        manifest: &Manifest,
+    ) {
+        let positions: Vec<Option<Position>> = match (cell.haystack, &self.recipe.grid.positions) {
+            (Some(_), Some(positions)) => positions.iter().copied().map(Some).collect(),
+            _ => vec![None],
+        };
+        let twins: &[bool] = if cell.prompt == PromptKind::Existence { &[false, true] } else { &[false] };
+        let each = positions.len() * twins.len();
         let samples = self.recipe.grid.samples.unwrap_or_default();
         let limit = manifest.filter.as_ref().and_then(|f| f.limit).unwrap_or(samples).min(samples) as usize;
         let questions: Vec<String> = ids.iter().step_by(each).cloned().collect();
-        let whole = ids.chunks(each).all(|chunk| chunk.len() == each && chunk.iter().all(|id| *id == chunk[0]));
-        if !whole || questions.len() != limit {
-            let what = format!("its {} rows are not {limit} questions at each position", ids.len());
+        let expected = questions.iter().flat_map(|question| {
+            let kinds = positions.iter().flat_map(|position| twins.iter().map(move |twin| (*position, *twin)));
+            kinds.map(move |(position, twin)| row_id(question, plan, cell, position, id_kind(cell.prompt, twin)))
+        });
+        if questions.len() != limit || !expected.eq(row_ids.iter().cloned()) {
+            let what =
+                format!("its {} rows are not {limit} questions, each at every position (and with its twin)", ids.len());
             self.find(&file.path, None, what);
+        }
+        // Numbers go by the fixed order, which cells keep (but where they take the first rows of a file).
+        let dataset = self.recipe.source.dataset.as_ref().map(|name| name.0.clone()).unwrap_or_default();
+        let number = |id: &String| {
+            let digits = id.strip_prefix(&dataset)?.strip_prefix('-')?;
+            digits.parse::<u32>().ok().filter(|n| format!("{n:05}") == digits)
+        };
+        let numbers: Option<Vec<u32>> = questions.iter().map(number).collect();
+        let ordered = numbers.is_some_and(|mut numbers| {
+            let ascending = numbers.is_sorted_by(|a, b| a < b);
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers.len() == questions.len() && (ascending || self.recipe.grid.choice == Some(Choice::First))
+        });
+        if !ordered {
+            self.find(&file.path, None, "its questions are not numbered in their order");
         }
         let key = format!("{} {}", plan.language, cell.question);
         let mut shared = self.shared.lock().expect("no thread panics");
@@ -214,49 +253,6 @@ impl Checker<'_> {
             let what = format!("its questions are not those of {other}");
             drop(shared);
             self.find(&file.path, None, what);
-        }
-    }
-
-    /// Pinned vectors are those that the manifest names, and can be read.
-    pub(super) fn pins(&self, manifest: &Manifest) {
-        for pin in &manifest.pins {
-            let path = self.folder.join(&pin.path);
-            let sound = is_inside(&pin.path) && pin.path.starts_with("pins/");
-            match sound.then(|| Digest::of_file(&path)) {
-                Some(Ok((digest, bytes))) if (digest, bytes) == (pin.sha256, pin.bytes) => {}
-                _ => {
-                    self.find(&pin.path, None, "is missing, or not the file that the manifest names");
-                    continue;
-                }
-            }
-            if let Err(e) = pinned::read(&path) {
-                self.find(&pin.path, None, e.to_string());
-            }
-        }
-        let mut there = Vec::new();
-        list(&self.folder.join("pins"), "pins/", &mut there);
-        for name in there.iter().filter(|name| !manifest.pins.iter().any(|pin| pin.path == **name)) {
-            self.find(name, None, "is no pin of the manifest");
-        }
-    }
-
-    /// Every ranking that rows show is in the order of the pinned vectors' scores.
-    pub(super) fn ranked(&self) {
-        let orders = std::mem::take(&mut self.shared.lock().expect("no thread panics").orders);
-        if self.recipe.retrieval.embedder != EmbedderName::Onnx || self.recipe.retrieval.ranking != Ranking::Pivot {
-            return;
-        }
-        let Some(scores) = Scores::read(self) else { return };
-        for (instance, order) in orders {
-            let values: Vec<Option<i64>> = order.iter().map(|id| scores.of(&instance, id)).collect();
-            let sorted = values.windows(2).zip(order.windows(2)).all(|(v, ids)| match (v[0], v[1]) {
-                // Ties go by passage number.
-                (Some(a), Some(b)) => a > b || a == b && number(&ids[0]) < number(&ids[1]),
-                _ => false,
-            });
-            if !sorted {
-                self.find("data", None, format!("the distractors of {instance} are not in the order of their scores"));
-            }
         }
     }
 
@@ -278,41 +274,5 @@ impl Checker<'_> {
             Ok(_) => {}
             Err(e) => self.find("manifest.json", None, e.to_string()),
         }
-    }
-}
-
-fn number(id: &str) -> Option<u64> {
-    id.trim_start_matches('p').parse().ok()
-}
-
-/// Sums of the pinned vectors over the languages, by id.
-struct Scores {
-    passages: BTreeMap<String, Vec<i32>>,
-    questions: BTreeMap<String, Vec<i32>>,
-}
-
-impl Scores {
-    fn read(checker: &Checker<'_>) -> Option<Scores> {
-        let manifest = super::read_manifest(checker.folder).ok()?;
-        let mut scores = Scores { passages: BTreeMap::new(), questions: BTreeMap::new() };
-        for pin in &manifest.pins {
-            let side = match pin.what.split(' ').next() {
-                Some("passages") => &mut scores.passages,
-                Some("questions") => &mut scores.questions,
-                _ => continue,
-            };
-            // A pin that cannot be read is a finding elsewhere.
-            let (ids, _, pinned) = pinned::read(&checker.folder.join(&pin.path)).ok()?;
-            for (id, vector) in ids.into_iter().zip(pinned.vectors.chunks(pinned.dimensions.max(1))) {
-                let sum = side.entry(id).or_insert_with(|| vec![0; pinned.dimensions]);
-                sum.iter_mut().zip(vector).for_each(|(sum, c)| *sum += i32::from(*c));
-            }
-        }
-        Some(scores)
-    }
-
-    fn of(&self, instance: &str, passage: &str) -> Option<i64> {
-        let (a, b) = (self.questions.get(instance)?, self.passages.get(passage)?);
-        Some(a.iter().zip(b).map(|(x, y)| i64::from(*x) * i64::from(*y)).sum())
     }
 }

@@ -6,6 +6,7 @@
 
 mod layout;
 mod passage;
+mod rankings;
 mod row;
 
 pub use self::layout::{check_sums, is_inside};
@@ -13,7 +14,7 @@ use self::row::Reading;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::{Digest, RowEncoder, RowsHasher, release_digest};
-use crate::language::Pack;
+use crate::language::{Language, Pack};
 use crate::manifest::{FORMAT, Manifest};
 use crate::pipeline::reasoning::pool_key;
 use crate::plan::FilePlan;
@@ -138,6 +139,8 @@ struct Checker<'a> {
     depth: Depth,
     /// The synthetic pool, made again.
     pool: Option<Vec<Passage>>,
+    /// The vectors that the release was ranked with.
+    pinned: Option<rankings::Pinned>,
     seed: Option<Seed>,
     shared: Mutex<Shared>,
     progress: Progress,
@@ -154,6 +157,12 @@ struct Shared {
     meanings: BTreeMap<String, (Digest, String)>,
     /// The ranking that an instance's rows of the passage family show: the longest list met.
     orders: BTreeMap<String, Vec<String>>,
+    /// What rows leave of their budgets.
+    rooms: Vec<rankings::Room>,
+    /// Tokens of passages' lines, and what a blank line behind them adds.
+    counts: BTreeMap<(String, Language), (u32, i8)>,
+    /// Needle-free rows: their ranking, passages and id.
+    twins: Vec<(String, Vec<String>, String)>,
     /// The instances of the cells of a needle and a question language, and the file that gave them.
     cells: BTreeMap<String, (Vec<String>, String)>,
     /// The passages of an instance's rows, by instance and kind.
@@ -189,6 +198,7 @@ pub fn verify(folder: &Path, depth: Depth, jobs: usize) -> Result<Report> {
         (manifest.stages.get("distractors") == Some(&key))
             .then(|| synthetic(seed, recipe.distractors.variant, recipe.distractors.pool))
     });
+    let (pinned, faults) = rankings::Pinned::read(folder, &manifest);
     let checker = Checker {
         folder,
         recipe: &recipe,
@@ -196,12 +206,14 @@ pub fn verify(folder: &Path, depth: Depth, jobs: usize) -> Result<Report> {
         tokenizer: Tokenizer::new(recipe.tokens.primary),
         depth,
         pool,
+        pinned,
         seed,
         shared: Mutex::default(),
         progress: Progress::new("verify", manifest.rows, "rows"),
     };
     checker.shared.lock().expect("no thread panics").report.release = manifest.title();
     checker.sums();
+    faults.into_iter().for_each(|fault| checker.find(&fault.file, None, fault.what));
     checker.about(&manifest);
     let plans = checker.layout(&manifest);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.max(1)).build();
@@ -230,7 +242,6 @@ pub fn verify(folder: &Path, depth: Depth, jobs: usize) -> Result<Report> {
         checker.accepted(&manifest);
     }
     checker.across();
-    checker.pins(&manifest);
     let Checker { progress, shared, .. } = checker;
     progress.finish();
     let mut report = shared.into_inner().expect("no thread panics").report;
@@ -272,6 +283,7 @@ impl Checker<'_> {
         let mut encoder = RowEncoder::default();
         let mut reading = Reading::default();
         let mut ids: Vec<String> = Vec::new();
+        let mut row_ids: Vec<String> = Vec::new();
         for batch in batches {
             let batch = match batch {
                 Ok(batch) => batch,
@@ -284,6 +296,7 @@ impl Checker<'_> {
                 }
                 rows.push(&table::row_digest(&batch, row, &mut encoder));
                 ids.push(text(&batch, "instance_id", row).to_owned());
+                row_ids.push(id);
             }
             self.progress.add(batch.num_rows() as u64);
         }
@@ -291,7 +304,7 @@ impl Checker<'_> {
         if digest != file.rows_digest {
             self.find(&file.path, None, format!("its rows digest is {digest}, the manifest says {}", file.rows_digest));
         }
-        self.instances(file, &ids, plan, manifest);
+        self.instances(file, &ids, &row_ids, plan, manifest);
         self.stats(file, &reading.stats);
         let mut shared = self.shared.lock().expect("no thread panics");
         shared.report.rows += ids.len() as u64;

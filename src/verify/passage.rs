@@ -1,15 +1,18 @@
 //! Checks of one row of the passage family.
 
+use super::rankings::Room;
 use super::{Checker, Depth};
+use crate::embedder::Role;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::family::passage::{head, label, parse, tail};
 use crate::hash::Digest;
-use crate::language::{Finder, Pack, Pattern, normalize};
+use crate::language::{Finder, Language, Pack, Pattern, normalize};
 use crate::plan::{Cell, FilePlan};
 use crate::recipe::{Bound, Haystack, Last, Middle, Position, PromptKind, Ranking};
 use crate::record::NeedleSpan;
 use crate::seed::Seed;
+use crate::stage::embed::text_digest;
 use crate::stage::needles::{CERTIFICATE, id_kind, row_id};
 use crate::stage::write::Stats;
 use crate::table::{self, int, numbers, read_by_language, read_ledger, read_spans, text, texts};
@@ -25,6 +28,21 @@ pub(super) struct Desk {
     compared: FxHashSet<String>,
     /// Answers of the instance at hand, and the passages that were found without them.
     guard: Option<(String, Finder, FxHashSet<String>)>,
+    /// The last row with a needle.
+    mate: Option<Mate>,
+}
+
+/// What a row with a needle has in common with the rows after it: those of its other positions, and its twin.
+struct Mate {
+    instance: String,
+    pair: String,
+    ids: Vec<String>,
+    needle: String,
+}
+
+/// A language's place among all.
+fn order_of(code: &str) -> Option<usize> {
+    Language::all().position(|language| language.code() == code)
 }
 
 /// The language that a distractor is printed in: named behind its id where it is not the haystack's.
@@ -200,12 +218,9 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Does the needle stand where it is asked to?
-    fn place(&self, position: Option<Position>, needle: &Option<Found>, lines: &[(u64, i64)]) -> Result<()> {
-        let Some(found) = needle else { return Ok(()) };
-        let others: Vec<i64> =
-            lines.iter().enumerate().filter(|(n, _)| *n != found.passage).map(|(_, (line, _))| *line as i64).collect();
-        let expected = match (position, self.recipe.prompt.middle) {
+    /// How many distractors stand before the needle, or before what stands in its place, given their lines' tokens.
+    fn expected(&self, position: Option<Position>, others: &[i64]) -> usize {
+        match (position, self.recipe.prompt.middle) {
             (None | Some(Position::Start), _) => 0,
             (Some(Position::End), _) => others.len(),
             (Some(Position::Middle), Some(Middle::Count)) => others.len() / 2,
@@ -214,10 +229,16 @@ impl Checker<'_> {
                 let before = |j: usize| others[..j].iter().sum::<i64>();
                 (0..=others.len()).min_by_key(|j| (2 * before(*j) - all).abs()).unwrap_or(0)
             }
-        };
-        // A passage that was cut counts whole where the middle is found.
-        let slack = usize::from(self.recipe.prompt.last == Some(Last::Cut));
-        if found.passage.abs_diff(expected) > slack {
+        }
+    }
+
+    /// Does the needle stand where it is asked to?
+    fn place(&self, position: Option<Position>, needle: &Option<Found>, lines: &[(u64, i64)]) -> Result<()> {
+        let Some(found) = needle else { return Ok(()) };
+        let others: Vec<i64> =
+            lines.iter().enumerate().filter(|(n, _)| *n != found.passage).map(|(_, (line, _))| *line as i64).collect();
+        let expected = self.expected(position, &others);
+        if found.passage != expected {
             fail!("the needle is passage {}, its position asks for {expected}", found.passage);
         }
         Ok(())
@@ -266,11 +287,6 @@ impl Checker<'_> {
         if used > most {
             fail!("{used} tokens count, {} has {most}", plan.length);
         }
-        // The next passage is none of these; four times the longest is more than any.
-        let longest = lines.iter().map(|(line, _)| *line).max().unwrap_or(0).max(64);
-        if most - used > 4 * longest {
-            fail!("only {used} tokens of {most} count");
-        }
         Ok(stats)
     }
 
@@ -287,8 +303,8 @@ impl Checker<'_> {
         by_language: &[(String, Vec<String>)],
         desk: &mut Desk,
     ) -> Result<()> {
-        // A twin has no needle to tell how its answer stands in it; the same guard serves both.
-        let key = format!("{instance}/{}", needle.is_some());
+        // A twin has no needle to tell how its answer stands in it: it is looked through with its mate's guard.
+        let key = instance.to_owned();
         if desk.guard.as_ref().is_none_or(|(known, ..)| *known != key) {
             let mut patterns = Vec::new();
             for (language, answers) in by_language {
@@ -359,18 +375,41 @@ impl Checker<'_> {
             let at = found.spans[1].start - found.spans[0].start;
             facts.push((format!("{instance} needle {}", plan.language), Digest::of(format!("{at} {text}"))));
         }
+        let lines: Vec<i64> = others.iter().map(|text| desk.counts[*text].0 as i64).collect();
+        match needle {
+            Some(found) => {
+                let text = all[found.passage];
+                if let Some(mate) = desk.mate.as_ref().filter(|mate| mate.instance == instance)
+                    && mate.ids != ids
+                {
+                    fail!("its passages are not those of the row before, whose needle stands elsewhere");
+                }
+                let (pair, needle) = (get("pair_id").to_owned(), text.to_owned());
+                desk.mate = Some(Mate { instance: instance.to_owned(), pair, ids: ids.to_vec(), needle });
+            }
+            None => self.twin(get("pair_id"), get("position"), plan, cell, ids, &others, &lines, desk)?,
+        }
         for (n, (id, text)) in ids.iter().zip(&others).enumerate() {
             // The last one may be cut, and then differs.
             if self.recipe.prompt.last == Some(Last::Cut) && n + 1 >= ids.len().saturating_sub(1) {
                 continue;
             }
-            let key = format!("passage {} {}", bare(id), printed_in(id, plan, cell));
+            let language = printed_in(id, plan, cell);
+            let key = format!("passage {} {language}", bare(id));
             if desk.compared.insert(key.clone()) {
+                self.pinned_text("passages", language, bare(id), text)?;
                 facts.push((key, Digest::of(text)));
             }
         }
+        let asked = format!("question {instance} {}", cell.question);
+        if desk.compared.insert(asked) {
+            self.pinned_text("questions", cell.question.code(), instance, get("question"))?;
+        }
         let pivot = self.recipe.retrieval.ranking == Ranking::Pivot;
-        let mut list: Vec<String> = ids.iter().map(|id| if pivot { bare(id).to_owned() } else { id.clone() }).collect();
+        if pivot && cell.haystack == Some(Haystack::Multilingual) && needle.is_some() {
+            self.turns(instance, plan, cell, ids)?;
+        }
+        let list: Vec<String> = ids.iter().map(|id| if pivot { bare(id).to_owned() } else { id.clone() }).collect();
         let mut distinct = list.clone();
         distinct.sort_unstable();
         distinct.dedup();
@@ -389,22 +428,107 @@ impl Checker<'_> {
                 fail!("{key} is another one than in {other}");
             }
         }
-        let order = shared.orders.entry(ranking).or_default();
-        if needle.is_none() {
-            // In the needle's place stands one that is ranked behind all others: without it, the rest is the mate's.
-            let odd = list.iter().zip(order.iter().map(Some).chain(std::iter::repeat(None)));
-            let odd = odd.take_while(|(a, b)| b.is_none_or(|b| *a == b)).count();
-            let odd = if odd < list.len() { odd } else { list.len().saturating_sub(1) };
-            if !list.is_empty() {
-                list.remove(odd);
+        if let Some(Haystack::In(language)) = cell.haystack {
+            for (id, text) in ids.iter().zip(&others).filter(|(id, _)| !id.contains('-')) {
+                let (line, closing) = desk.counts[*text];
+                shared.counts.entry((id.clone(), language)).or_insert((line as u32, closing as i8));
             }
         }
+        let Some(found) = needle else {
+            shared.twins.push((ranking, list, id.to_owned()));
+            return Ok(());
+        };
+        let exact = cell.prompt == PromptKind::Exact
+            && self.recipe.budget.counts == Bound::Prompt
+            && self.recipe.prompt.last != Some(Last::Cut);
+        if let (Some(Haystack::In(language)), true, "start") = (cell.haystack, exact, get("position")) {
+            let (_, closing) = desk.counts[all[found.passage]];
+            let last = desk.counts[*all.last().expect("the needle is there")].1;
+            let used = int(batch, "n_tokens", row) - last + self.recipe.budget.reserve(plan.strategy) as i64;
+            let number = self.recipe.prompt.first_label.unwrap_or(1) as usize + all.len();
+            let used = used + self.tokenizer.count(&label(number)) as i64;
+            let room = self.recipe.budget.tokens(plan.length) as i64 - used;
+            shared.rooms.push(Room {
+                ranking: ranking.clone(),
+                taken: ids.len(),
+                language,
+                room,
+                closing,
+                id: id.to_owned(),
+            });
+        }
+        let order = shared.orders.entry(ranking).or_default();
         let common = order.len().min(list.len());
         if order[..common] != list[..common] {
             fail!("its distractors are not in the order of the instance's one ranking");
         }
         if list.len() > order.len() {
             *order = list;
+        }
+        Ok(())
+    }
+
+    /// A twin has its mate's passages in their order, one in the needle's place and language, and after a long needle more.
+    #[allow(clippy::too_many_arguments, reason = "the parts of one row")]
+    fn twin(
+        &self,
+        pair: &str,
+        position: &str,
+        plan: &FilePlan,
+        cell: Cell,
+        ids: &[String],
+        others: &[&str],
+        lines: &[i64],
+        desk: &Desk,
+    ) -> Result<()> {
+        let Some(mate) = desk.mate.as_ref().filter(|mate| mate.pair == pair) else {
+            fail!("its mate with the needle does not stand before it");
+        };
+        if others.contains(&mate.needle.as_str()) {
+            fail!("the needle stands in the twin");
+        }
+        let position = Position::ALL.into_iter().find(|p| p.name() == position);
+        let own = |id: &str| match cell.haystack {
+            Some(Haystack::In(language)) => printed_in(id, plan, cell) == language.code(),
+            Some(Haystack::Multilingual) => true,
+            None => printed_in(id, plan, cell) == plan.language.code(),
+        };
+        let fits = |odd: usize| {
+            let without = |n: &usize| *n != odd;
+            let rest: Vec<&String> = (0..ids.len()).filter(without).map(|n| &ids[n]).collect();
+            let tokens: Vec<i64> = (0..ids.len()).filter(without).map(|n| lines[n]).collect();
+            printed_in(&ids[odd], plan, cell) == plan.language.code()
+                && rest.len() >= mate.ids.len()
+                && rest.iter().zip(&mate.ids).all(|(a, b)| *a == b)
+                && rest.iter().all(|id| own(id))
+                && self.expected(position, &tokens) == odd
+        };
+        if !(0..ids.len()).any(fits) {
+            fail!("its passages are not its mate's, with one in the needle's place and language");
+        }
+        Ok(())
+    }
+
+    /// In a multilingual haystack the languages take turns, in an order that the seed gives.
+    fn turns(&self, instance: &str, plan: &FilePlan, cell: Cell, ids: &[String]) -> Result<()> {
+        let Some(seed) = &self.seed else { return Ok(()) };
+        let mut turns = self.recipe.grid.languages.clone();
+        seed.derive("multilingual", instance).shuffle(&mut turns);
+        for (rank, id) in ids.iter().enumerate() {
+            if printed_in(id, plan, cell) != turns[rank % turns.len()].code() {
+                fail!("passage {id} is not in the language whose turn it is");
+            }
+        }
+        Ok(())
+    }
+
+    /// A text that was embedded is the one that its pin names.
+    fn pinned_text(&self, what: &str, language: &str, id: &str, text: &str) -> Result<()> {
+        let Some(pins) = &self.pinned else { return Ok(()) };
+        let Some(known) = pins.texts.get(&format!("{what} {language}")) else { return Ok(()) };
+        let role = if what == "questions" { Role::Query } else { Role::Passage };
+        if known.get(id) != Some(&text_digest(role, text)) {
+            fail!("the text of {id} in {language} is not the one whose vector is pinned");
         }
         Ok(())
     }
@@ -455,6 +579,9 @@ impl Checker<'_> {
         let known = |code: &str| self.recipe.grid.languages.iter().any(|l| l.code() == code);
         if by_language.iter().any(|(code, answers)| !known(code) || answers.is_empty()) {
             fail!("answers_by_language holds a language that the recipe does not have, or one without answer");
+        }
+        if !by_language.windows(2).all(|pair| order_of(&pair[0].0) < order_of(&pair[1].0)) {
+            fail!("answers_by_language are not one entry a language, in order");
         }
         let answers = texts(batch, "answers", row);
         let gold = by_language.iter().find(|(code, _)| *code == language).map(|(_, answers)| answers.clone());
