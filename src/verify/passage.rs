@@ -24,8 +24,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(super) struct Desk {
     /// Of a passage's line: tokens, and how many more with the blank line behind it.
     counts: FxHashMap<String, (u64, i64)>,
-    /// Passages whose texts were compared with those of other files.
-    compared: FxHashSet<String>,
+    /// Texts that were compared with those of other files, by what they are.
+    compared: FxHashMap<String, String>,
     /// Answers of the instance at hand, and the passages that were found without them.
     guard: Option<(String, Finder, FxHashSet<String>)>,
     /// The last row with a needle.
@@ -396,13 +396,18 @@ impl Checker<'_> {
             }
             let language = printed_in(id, plan, cell);
             let key = format!("passage {} {language}", bare(id));
-            if desk.compared.insert(key.clone()) {
-                self.pinned_text("passages", language, bare(id), text)?;
-                facts.push((key, Digest::of(text)));
+            match desk.compared.get(&key) {
+                Some(known) if known == text => {}
+                Some(_) => fail!("the text of passage {id} is another one than in an earlier row"),
+                None => {
+                    self.pinned_text("passages", language, bare(id), text)?;
+                    facts.push((key.clone(), Digest::of(text)));
+                    desk.compared.insert(key, (*text).to_owned());
+                }
             }
         }
         let asked = format!("question {instance} {}", cell.question);
-        if desk.compared.insert(asked) {
+        if desk.compared.insert(asked, String::new()).is_none() {
             self.pinned_text("questions", cell.question.code(), instance, get("question"))?;
         }
         let pivot = self.recipe.retrieval.ranking == Ranking::Pivot;
