@@ -1,7 +1,7 @@
 //! Hashed character n-grams: no download, no float.
 //!
 //! Runs of two to four characters, spaces included, are counted into buckets with a sign, both from
-//! a hash; the counts' vector is scaled to length [`NORM`] and rounded.
+//! a hash; the counts' vector is scaled to length `NORM` and rounded.
 
 /// Components of a vector.
 pub const DIMENSIONS: usize = 256;

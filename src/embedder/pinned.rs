@@ -207,7 +207,7 @@ fn parse(parameters: &str) -> Result<Value> {
     serde_json::from_str(parameters).map_err(|e| Error::new(format!("its {PARAMETERS} is no JSON: {e}")))
 }
 
-/// Reads a pin: ids, digests of the texts, and vectors. Anything that is not as [`write`] left it is an error.
+/// Reads a pin: ids, digests of the texts, and vectors. Anything that is not as [`write()`] left it is an error.
 pub fn read(path: &Path) -> Result<(Vec<String>, Vec<Digest>, Pinned)> {
     guarded(path, || {
         let (builder, head) = open(path)?;

@@ -85,7 +85,7 @@ fn natural(plan: &Plan) -> Result<Option<Natural>> {
     plan.kinds.contains(&Kind::Natural).then(|| natural::read(plan)).transpose()
 }
 
-/// How many prompts a fresh embedding would change; see [`super::drift`].
+/// How many prompts a fresh embedding would change; see [`Drift`].
 pub(super) fn drift(plan: &Plan, store: &Store) -> Result<Drift> {
     let mut watch = Stopwatch::start();
     let ingested = ingest(plan)?;
