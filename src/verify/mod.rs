@@ -5,6 +5,7 @@
 //! [`Depth::Full`]).
 
 mod layout;
+mod mates;
 mod passage;
 mod rankings;
 mod row;
