@@ -167,6 +167,7 @@ impl Ranked {
             let rows = rows.collect();
             asked.insert(language, (pins.vectors(&texts)?, rows));
         }
+        pins.close();
         watch.lap("embed");
         let ranker = Ranker {
             plan,

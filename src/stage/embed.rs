@@ -91,6 +91,14 @@ impl<'a> Pins<'a> {
         Pins { fresh: true, ..Pins::new(plan) }
     }
 
+    /// Lets go of the model, which holds hundreds of megabytes.
+    pub fn close(&mut self) {
+        #[cfg(feature = "embed")]
+        {
+            self.model = None;
+        }
+    }
+
     /// Remembers all vectors that it gives.
     pub fn remembering(self) -> Pins<'a> {
         Pins { seen: Some(Vec::new()), ..self }
