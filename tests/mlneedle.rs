@@ -580,6 +580,9 @@ fn faulty_sources_are_refused_or_dropped_with_reasons() {
     // An answer that is not where it should be: that question is dropped, and the rest is as before.
     let mut json: serde_json::Value = serde_json::from_str(&german).unwrap();
     json["data"][1]["paragraphs"][0]["qas"][0]["answers"][0]["answer_start"] = 3.into();
+    // One that stands there twice is none the worse for it.
+    let again = json["data"][2].clone();
+    json["data"].as_array_mut().unwrap().push(again);
     bench.write("data/made-de.json", &json.to_string());
     let tsv = std::fs::read_to_string(bench.path("data/german_collection.tsv")).unwrap();
     let faulty = format!("no tab here\nx\tno number\n{tsv}9999\t \n");
@@ -591,7 +594,7 @@ fn faulty_sources_are_refused_or_dropped_with_reasons() {
     assert_eq!(facts.questions_by_languages, BTreeMap::from([(2, 1), (3, 10)]));
     assert_eq!(facts.refused, BTreeMap::from([("is faulty in de".to_owned(), 1)]));
     let dropped = format!("{:?}", facts.dropped);
-    for reason in ["answer not at its offset", "pid missing", "line 1", "line 2"] {
+    for reason in ["answer not at its offset", "repeated", "pid missing", "line 1", "line 2"] {
         assert!(dropped.contains(reason), "{reason}: {dropped}");
     }
     assert_eq!(facts.passages, 159, "pid 30 is not there in German");

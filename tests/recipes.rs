@@ -89,7 +89,7 @@ fn a_pool_too_small_says_so() {
             "{HEAD}\n[grid]\nlengths = [\"16k\"]\n[distractors]\npool = 50\n[stories]\ntasks = {{ counting = 2 }}\n"
         ),
     );
-    bench.run(&["recipe", "r.toml"]).failure(2, &["the pool runs out", "raise distractors.pool (now 50)"]);
+    bench.run(&["recipe", "r.toml"]).failure(2, &["the pool runs out", "its 50 passages", "raise distractors.pool"]);
     assert!(!bench.path("build/x/1.0.0").exists());
     let noise =
         std::fs::read_to_string(bench.path("r.toml")).unwrap().replace("pool = 50", "pool = 20\nkind = \"noise\"");

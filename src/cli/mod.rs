@@ -49,7 +49,8 @@ enum Verb {
 
 #[derive(Args)]
 struct RecipeArgs {
-    /// A path, else a name under recipes/, else a recipe built in (see the list below)
+    /// A path, else a name under recipes/, else a recipe built in (mlrbench, mlrbench-babi, mlneedle, mlneedle-existence,
+    /// mlneedle-paper, golden)
     recipe: String,
     /// Only the first N instances of the fixed order: balanced over the tasks, 10 within 100; of MLNeedle the
     /// first N questions of each cell

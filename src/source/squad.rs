@@ -32,6 +32,9 @@ pub struct Item {
     pub paragraph: u32,
 }
 
+/// The reason of a question that says again what an earlier one said: it was not refused for a fault.
+pub const REPEATED: &str = "repeated";
+
 /// A question that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
@@ -249,7 +252,7 @@ impl Reading {
             };
             if let Some((first_context, first)) = self.seen.get(&row.id) {
                 if **first_context == *context && *first == row {
-                    refuse("repeated", "the same question stands in the file before".to_owned());
+                    refuse(REPEATED, "the same question stands in the file before".to_owned());
                 } else {
                     self.clashing.insert(row.id.clone());
                     refuse("duplicate id", format!("{:?} has the id of {:?}", row.question, first.question));

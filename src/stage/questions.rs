@@ -66,7 +66,8 @@ pub fn read(plan: &Plan, locator: &Locator<'_>) -> Result<Questions> {
                 *facts.dropped.entry(name.clone()).or_default().entry(reason).or_default() += 1;
             }
             faulty.extend(damaged.into_keys().map(|id| (id.clone(), *language)));
-            faulty.extend(file.dropped.iter().map(|dropped| (dropped.id.clone(), *language)));
+            let faults = file.dropped.iter().filter(|dropped| dropped.reason != squad::REPEATED);
+            faulty.extend(faults.map(|dropped| (dropped.id.clone(), *language)));
             for item in &file.items {
                 rows.insert((*language, item.id.clone()), rows.len() as u32);
             }

@@ -115,7 +115,7 @@ pub fn rank(
                 instance.id,
                 plan.largest()
             ))
-            .help(format!("raise distractors.pool (now {size}), or leave out the longest lengths")));
+            .help("raise distractors.pool (of natural passages: give a larger collection), or leave out the longest lengths"));
         }
     }
 }
