@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::plan::{Filter, Plan};
-use crate::recipe::{Family, SourceKind};
+use crate::recipe::{EmbedderName, Family, SourceKind};
 use crate::stage::embed::PinFile;
 use crate::stage::ingest::SourceFile;
 use crate::stage::select::Selected;
@@ -233,6 +233,26 @@ pub fn compare(manifest: &Manifest) -> Result<Match> {
     Ok(if differing.is_empty() && whole { Match::Same } else { Match::Differs(differing) })
 }
 
+/// What the rows were made of and compared with.
+fn made(plan: &Plan, manifest: &Manifest) -> String {
+    let mut text = String::new();
+    if !manifest.sources.is_empty() {
+        let files: Vec<String> =
+            manifest.sources.iter().map(|file| format!("{} (SHA-256 {})", file.name, file.sha256.short())).collect();
+        text += &format!("Sources: {}.\n\n", files.join(", "));
+    }
+    let embedding = &plan.recipe.embedding;
+    text += &match plan.recipe.retrieval.embedder {
+        EmbedderName::Ngram => "Passages were ranked by hashed character n-grams.\n\n".to_owned(),
+        EmbedderName::Onnx => format!(
+            "Passages were ranked by {} ({:?} pooling, prefixes {:?} and {:?}, texts cut at {} tokens); its vectors, and\n\
+             what made them, are in `pins/`.\n\n",
+            embedding.model, embedding.pooling, embedding.query_prefix, embedding.passage_prefix, embedding.max_tokens
+        ),
+    };
+    text
+}
+
 /// The dataset card: front matter that loaders read, then what a person wants to know first.
 pub fn card(plan: &Plan, manifest: &Manifest) -> String {
     let mut text = String::from("---\n");
@@ -256,7 +276,7 @@ pub fn card(plan: &Plan, manifest: &Manifest) -> String {
             "Every prompt was read back from its final text, in its own\nlanguage, and solved to its one gold answer."
         }
         Family::Passage => {
-            "Every prompt was taken apart again: the passage\nthat answers stands there once, and no other one holds an answer, in any language."
+            "Every prompt was taken apart again: the passage\nthat answers stands there once (in a needle-free twin, `expected` No, not at all), and no other one holds an\nanswer, in any language."
         }
     };
     text += &format!(
@@ -292,6 +312,7 @@ pub fn card(plan: &Plan, manifest: &Manifest) -> String {
             if all.is_empty() { "there is one needle language".to_owned() } else { all.join(", ") }
         );
     }
+    text += &made(plan, manifest);
     text += "| config | rows | tokens, mean | fill, mean |\n|---|---|---|---|\n";
     for (file, data) in plan.files.iter().zip(&manifest.files) {
         let rows = data.rows.max(1);

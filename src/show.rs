@@ -72,7 +72,12 @@ fn find(folder: &Path, id: &str, color: bool) -> Result<Shown> {
         let text = similar.join("\n") + "\n";
         return Ok(Shown { text, json: similar.into() });
     }
-    let ids = "an id is <instance>-<language>-<length>-<strategy>-<kind>";
+    let ids = match manifest.family.as_str() {
+        "passage" => {
+            "an id is <instance>-<needle>-<haystack>-<position>-<length>-<exact, existence or absent>, without haystack and position at 0k"
+        }
+        _ => "an id is <instance>-<language>-<length>-<strategy>-<kind>",
+    };
     Err(Error::new(format!("no row {id:?} in {}", folder.display())).help(match near {
         Some(near) => format!("{ids}, such as {near}"),
         None => {
@@ -140,6 +145,7 @@ fn mark(batch: &RecordBatch, color: bool) -> String {
     let depths: Vec<String> = read_spans(batch, 0).iter().map(|s| format!("{}%", s.depth / 10_000)).collect();
     if !color {
         let marks = match text(batch, "family", 0) {
+            "passage" if depths.is_empty() => "none: this twin has no needle",
             "passage" => "[the needle [[its answer]]]",
             _ => "[[a fact that the answer rests on]] [another fact of the story]",
         };

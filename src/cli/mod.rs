@@ -370,8 +370,14 @@ fn verify_release(args: VerifyArgs) -> Result<bool> {
     }
     let verdict = if well { "verified".to_owned() } else { format!("{} findings", report.n_findings) };
     out += &format!(
-        "{}: {verdict}; {} files, {} rows, {} proven answerable, {} made again from the seed, {} lines read, {} prompts counted whole\n",
-        report.release, report.files, report.rows, report.proven, report.rederived, report.lines, report.counted_whole
+        "{}: {verdict}; {} files, {} rows, {} proven, {}{} lines read, {} prompts counted whole\n",
+        report.release,
+        report.files,
+        report.rows,
+        report.proven,
+        if report.rederived > 0 { format!("{} made again from the seed, ", report.rederived) } else { String::new() },
+        report.lines,
+        report.counted_whole
     );
     if let Some(digest) = report.rows_digest {
         out += &format!("rows digest {digest}\n");

@@ -44,7 +44,11 @@ pub(super) fn summary(plan: &Plan, outcome: &Outcome) -> String {
         Match::NotComparable => {
             writeln!(out, "  another seed, or narrowed by --limit: not comparable with the accepted digests")
         }
-        Match::Unknown => writeln!(out, "  no accepted digests are known for {}-{}", manifest.name, manifest.version),
+        Match::Unknown => writeln!(
+            out,
+            "  no accepted digests are known for {}-{} (--accept FILE writes them)",
+            manifest.name, manifest.version
+        ),
     };
     let _ = writeln!(out, "\n  length      rows   tokens, mean   fill, mean   fill, least   repeated sentences");
     for length in plan.recipe.grid.lengths.iter() {
@@ -115,7 +119,7 @@ fn passage_facts(facts: &PassageFacts) -> String {
     if facts.questions > 0 {
         let by: Vec<String> =
             facts.questions_by_languages.iter().map(|(l, n)| format!("{n} in {l} languages")).collect();
-        let _ = writeln!(out, "  {} questions admitted, of {}", facts.questions, by.join(", "));
+        let _ = writeln!(out, "  {} questions admitted (sound ones: {})", facts.questions, by.join(", "));
     }
     if !facts.refused.is_empty() {
         let _ = writeln!(out, "  refused questions: {}", counted(&facts.refused));
@@ -124,7 +128,11 @@ fn passage_facts(facts: &PassageFacts) -> String {
         let _ = writeln!(out, "  dropped from {file}: {}", counted(dropped));
     }
     if !facts.kept_apart.is_empty() {
-        let _ = writeln!(out, "  pairs of passage and question kept apart: {}", counted(&facts.kept_apart));
+        let _ = writeln!(
+            out,
+            "  pairs of a passage and a question of the cells kept apart: {}",
+            counted(&facts.kept_apart)
+        );
     }
     if !facts.engine.is_empty() {
         let recall = facts.recall.map_or(String::new(), |(recall, at)| format!(", recall@{at} {}", percent(recall)));

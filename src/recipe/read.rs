@@ -1,6 +1,7 @@
 //! Reads and writes recipes: what is unknown, or does nothing, is refused.
 
-use super::{EmbedderName, Family, Kind, Recipe, SourceKind};
+use super::{EmbedderName, Family, Kind, Length, Recipe, SourceKind};
+
 use crate::error::{Error, Result};
 use crate::fail;
 use std::path::Path;
@@ -12,9 +13,25 @@ impl Recipe {
             let text = e.to_string();
             Error::new(text.trim_end().to_owned()).at(format!("recipe {name}"))
         };
-        let recipe: Recipe = toml::from_str(text).map_err(fault)?;
-        recipe.refuse_foreign(&toml::from_str(text).map_err(fault)?).map_err(|e| e.at(format!("recipe {name}")))?;
+        let mut recipe: Recipe = toml::from_str(text).map_err(fault)?;
+        let written: toml::Table = toml::from_str(text).map_err(fault)?;
+        recipe.refuse_foreign(&written).map_err(|e| e.at(format!("recipe {name}")))?;
+        recipe.fill_defaults(&written);
         Ok(recipe)
+    }
+
+    /// Defaults that depend on what the recipe reads.
+    fn fill_defaults(&mut self, written: &toml::Table) {
+        let has = |section: &str, key: &str| {
+            written.get(section).and_then(|section| section.as_table()).is_some_and(|section| section.contains_key(key))
+        };
+        if self.family() == Family::Passage && !has("grid", "lengths") {
+            self.grid.lengths = MLNEEDLE_LENGTHS.map(Length).to_vec();
+        }
+        // Texts from outside have a licence of their own, which nothing here knows.
+        if self.reads_passages() && !has("release", "licence") {
+            self.release.licence = "LicenseRef-unstated".to_owned();
+        }
     }
 
     /// The family that the source belongs to.
@@ -98,6 +115,9 @@ impl Recipe {
             .help(format!("built in are {}", known.join(", "))))
     }
 }
+
+/// The lengths of the MLNeedle paper.
+const MLNEEDLE_LENGTHS: [u32; 5] = [0, 4, 8, 16, 32];
 
 /// Keys that only one family has; an empty key is the whole section.
 const KEYS: &[(&str, &str, Family)] = &[

@@ -56,8 +56,8 @@ impl<'a> Locator<'a> {
         }
         match (pin, self.plan.options.data.as_deref()) {
             (Some(_), _) => Ok(Place::Remote),
-            (None, Some(data)) => Err(Error::new(format!("{} holds no {}", data.display(), names.join(" or ")))
-                .help("give the folder that holds it, or one above, with --data DIR")),
+            (None, Some(data)) => Err(Error::new(format!("the folder {:?} holds no {}", data, names.join(" or ")))
+                .help("give the folder that holds it, or one above, with --data DIR; a language without files must not stand in grid.languages")),
             (None, None) => Err(Error::new(format!("the recipe reads {}, which nothing pins", names.join(" or ")))
                 .help("give the folder that holds it with --data DIR, or pin it with `archive`")),
         }

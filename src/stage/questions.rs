@@ -79,7 +79,7 @@ pub fn read(plan: &Plan, locator: &Locator<'_>) -> Result<Questions> {
     for question in squad::join(&read)?.ids {
         // An answer that is unknown in one language could not be kept out of passages in it: so it is refused in all.
         if let Some(language) = faulty.get(&question.id) {
-            *refused.entry(format!("is faulty in {language}")).or_default() += 1;
+            *refused.entry(format!("faulty in {language}")).or_default() += 1;
             continue;
         }
         let mut by_language = BTreeMap::new();
@@ -158,11 +158,11 @@ pub fn choose(plan: &Plan, questions: &Questions, haystack: &Haystack, counter: 
         if ranks.len() < samples {
             let reasons: Vec<String> = refused.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
             return Err(Error::new(format!(
-                "{} questions exist with a {needle} needle and in {question}, the recipe wants {samples} (refused of all: {})",
+                "{} sound questions have a needle in {needle} and are asked in {question}, the recipe wants {samples} (refused of all: {})",
                 ranks.len(),
                 if reasons.is_empty() { "none".to_owned() } else { reasons.join(", ") }
             ))
-            .help("lower grid.samples, add a split to source.splits, or give a larger haystack"));
+            .help("lower grid.samples, shorten grid.lengths in the recipe (--lengths and --limit do not change what is selected), add a split to source.splits, or give a larger haystack"));
         }
         ranks.truncate(samples);
         cells.insert((needle, question), ranks);
@@ -199,7 +199,7 @@ fn judge(
 ) -> std::result::Result<Apart, String> {
     for (language, needle) in by_language {
         if needle.answers.iter().any(|answer| answer.chars().all(|c| !c.is_alphanumeric())) {
-            return Err(format!("has an answer without a letter or digit in {language}"));
+            return Err(format!("with an answer without a letter or digit in {language}"));
         }
     }
     let Some(smallest) = plan.smallest() else { return Ok(apart) };
@@ -212,13 +212,13 @@ fn judge(
             for prompt in [PromptKind::Exact, PromptKind::Existence] {
                 let sizes = NeedleSizes::of(counter, needle, prompt, text);
                 if sizes.alone(counter) > counter.limit(plan, smallest) {
-                    return Err(format!("does not fit {smallest} in {language}"));
+                    return Err(format!("too long for {smallest} in {language}"));
                 }
             }
         }
     }
     if !enough(plan, &apart, haystack, counter, largest) {
-        return Err(format!("leaves too few passages to fill {largest}"));
+        return Err(format!("with too few passages to fill {largest}"));
     }
     Ok(apart)
 }
