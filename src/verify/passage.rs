@@ -118,14 +118,15 @@ impl Checker<'_> {
             others.remove(found.passage);
         }
         let ids = texts(batch, "distractor_ids", row);
-        if others.len() != ids.len() || int(batch, "n_distractors", row) != ids.len() as i64 {
-            fail!("{} distractors stand there, {} are named", others.len(), ids.len());
-        }
         let by_language = read_by_language(batch, row);
         let taken = Taken { prompt, all, others, ids, needle, by_language };
         // What a reader would be misled by comes first, then what only counts.
         self.needle(plan, &taken)?;
         self.clean(instance, plan, cell, &taken, desk)?;
+        let (there, named) = (taken.others.len(), taken.ids.len());
+        if there != named || int(batch, "n_distractors", row) != named as i64 {
+            fail!("{there} distractors stand there, {named} are named");
+        }
         self.tokens(batch, row, plan, cell, &taken, desk)?;
         let lines: Vec<i64> = taken.others.iter().map(|text| desk.counts[*text].0 as i64).collect();
         if let Some(found) = &taken.needle {
