@@ -98,8 +98,6 @@ pub struct PassageFacts {
     pub shared: BTreeMap<String, u64>,
     /// How the nearest were found.
     pub engine: String,
-    /// Passages ranked for each question.
-    pub ranked: u64,
     /// Share of the exact nearest that the engine finds, in millionths, and among how many nearest.
     pub recall: Option<(u64, u64)>,
 }

@@ -9,7 +9,7 @@
 
 use crate::error::{Error, Result};
 use crate::fail;
-use crate::recipe::PromptKind;
+use crate::recipe::{Middle, Position, PromptKind};
 use std::ops::Range;
 
 /// A prompt of the paper: what stands before the passages, and after them.
@@ -53,6 +53,22 @@ pub fn tail(kind: PromptKind, question: &str) -> String {
 /// The label of a passage: a space and the text follow it.
 pub fn label(number: usize) -> String {
     format!("[{number}]")
+}
+
+/// How many distractors stand before the needle; `tokens` are those of their lines, in the order printed. The middle
+/// is the first of the places between whole passages that are nearest to half of the tokens.
+pub fn before(position: Option<Position>, middle: Option<Middle>, tokens: &[i64]) -> usize {
+    match (position, middle) {
+        (None | Some(Position::Start), _) => 0,
+        (Some(Position::End), _) => tokens.len(),
+        (Some(Position::Middle), Some(Middle::Count)) => tokens.len() / 2,
+        (Some(Position::Middle), _) => {
+            let all: i64 = tokens.iter().sum();
+            let mut sums = vec![0];
+            tokens.iter().for_each(|n| sums.push(sums[sums.len() - 1] + n));
+            (0..sums.len()).min_by_key(|n| (2 * sums[*n] - all).abs()).unwrap_or(0)
+        }
+    }
 }
 
 /// A prompt's text, taken apart.

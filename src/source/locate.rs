@@ -3,7 +3,9 @@
 use super::fetch::{FetchOptions, Fetcher};
 use super::pins::{Pin, Pins};
 use crate::error::{Error, Result};
+use crate::language::{Language, Pack};
 use crate::plan::Plan;
+use crate::recipe::Split;
 use crate::store::sorted_dir;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -46,7 +48,7 @@ impl<'a> Locator<'a> {
     pub fn place(&self, pin: Option<&Pin>, names: &[String]) -> Result<Place> {
         if let Some(data) = self.plan.options.data.as_deref() {
             if let Some(pin) = pin
-                && let Some(path) = find(data, &[file_name(pin)?])?
+                && let Some(path) = find(data, &[file_name(pin)])?
             {
                 return Ok(Place::Whole(path));
             }
@@ -64,15 +66,16 @@ impl<'a> Locator<'a> {
     }
 }
 
-/// Name of the file that a pin's first URL gives.
-pub fn file_name(pin: &Pin) -> Result<String> {
-    let url = pin.urls.first().map(String::as_str).unwrap_or_default();
-    let path = url.split(['?', '#']).next().unwrap_or_default();
-    let name = path.rsplit('/').next().unwrap_or_default();
-    if name.is_empty() || name == "." || name == ".." {
-        return Err(Error::new(format!("the pin {} has no URL that ends with a file's name", pin.id)));
-    }
-    Ok(name.to_owned())
+/// Name of the file that a pin's first URL gives, as the cache has it.
+pub fn file_name(pin: &Pin) -> String {
+    super::fetch::file_name(pin.urls.first().map_or("", String::as_str))
+}
+
+/// A file's name as a recipe writes it, for one language and split.
+pub fn fill(name: &str, language: Language, pack: &Pack, split: Split) -> String {
+    name.replace("{language}", language.code())
+        .replace("{name}", &pack.english_name().to_lowercase())
+        .replace("{split}", split.name())
 }
 
 /// Looks for a file in a folder and in the folders directly below it, under its whole name or the last part of it.

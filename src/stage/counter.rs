@@ -5,7 +5,7 @@ use crate::family::passage::{head, label, tail};
 use crate::language::Language;
 use crate::plan::Plan;
 use crate::recipe::{Bound, Haystack as In, Length, PromptKind};
-use crate::record::{LocalPool, Needle};
+use crate::record::Needle;
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -22,8 +22,8 @@ pub struct Item {
 /// Token counts of everything that does not depend on a question.
 pub struct Counter<'a> {
     pub(super) tokenizer: Tokenizer,
-    /// Each passage's line without its label: space, text, line feed.
-    pools: BTreeMap<Language, LocalPool>,
+    /// Tokens of each passage's line without its label: space, text, line feed.
+    lines: BTreeMap<Language, Vec<u32>>,
     /// Tokens more (or fewer) that a passage's line has with the blank line behind it.
     closing: BTreeMap<Language, Vec<i8>>,
     /// Tokens of the first so many labels.
@@ -44,40 +44,28 @@ impl<'a> Counter<'a> {
     pub fn new(plan: &Plan, haystack: &'a Haystack) -> Counter<'a> {
         let tokenizer = plan.tokenizer;
         let first = plan.recipe.prompt.first_label.unwrap_or(1) as usize;
-        let mut pools = BTreeMap::new();
+        let mut lines: BTreeMap<Language, Vec<u32>> = BTreeMap::new();
         let mut closing = BTreeMap::new();
         for (language, texts) in &haystack.texts {
-            let counts: Vec<(String, u32, i8)> = texts
-                .par_iter()
-                .map(|text| {
-                    let (tokens, closing) = count_line(tokenizer, text);
-                    (line(text), tokens, closing)
-                })
-                .collect();
-            let mut pool = LocalPool::default();
-            counts.iter().for_each(|(line, tokens, _)| pool.push(line, *tokens));
-            pools.insert(*language, pool);
-            closing.insert(*language, counts.into_iter().map(|(.., closing)| closing).collect());
+            let counts: Vec<(u32, i8)> = texts.par_iter().map(|text| count_line(tokenizer, text)).collect();
+            let (tokens, close): (Vec<u32>, Vec<i8>) = counts.into_iter().unzip();
+            lines.insert(*language, tokens);
+            closing.insert(*language, close);
         }
-        let least = |n: usize| pools.values().map(|pool: &LocalPool| pool.tokens[n]).min().unwrap_or(0);
+        let least = |n: usize| lines.values().map(|tokens| tokens[n]).min().unwrap_or(0);
         let least = (0..haystack.ids.len()).map(least).collect();
         // One needle, all passages.
         let mut labels = vec![0];
         for n in 0..=haystack.ids.len() {
             labels.push(labels[n] + tokenizer.count(&label(first + n)) as u32);
         }
-        Counter { tokenizer, pools, closing, labels, first, least, haystack }
-    }
-
-    /// The lines of a language.
-    pub fn pool(&self, language: Language) -> &LocalPool {
-        &self.pools[&language]
+        Counter { tokenizer, lines, closing, labels, first, least, haystack }
     }
 
     /// Tokens of each passage's line in a haystack; in a multilingual one the least over the languages.
     pub fn tokens_in(&self, haystack: In) -> &[u32] {
         match haystack {
-            In::In(language) => &self.pools[&language].tokens,
+            In::In(language) => &self.lines[&language],
             In::Multilingual => &self.least,
         }
     }
@@ -96,7 +84,7 @@ impl<'a> Counter<'a> {
     }
 
     pub(super) fn tokens(&self, item: Item) -> i64 {
-        i64::from(self.pools[&item.language].tokens[item.passage as usize])
+        i64::from(self.lines[&item.language][item.passage as usize])
     }
 
     pub(super) fn closing(&self, item: Item) -> i64 {

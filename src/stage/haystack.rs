@@ -11,7 +11,7 @@ use crate::recipe::CollectionKind;
 use crate::report::Progress;
 use crate::source::archive;
 use crate::source::collection::{self, Sampled, Sampling};
-use crate::source::locate::{Locator, Place, file_name};
+use crate::source::locate::{Locator, Place, file_name, fill};
 use crate::source::pins::{Md5, Pin, PinnedReader};
 use crate::source::squad;
 use crate::store::{Key, Store};
@@ -70,13 +70,8 @@ fn pin<'l>(plan: &Plan, locator: &'l Locator<'_>, language: Language) -> Result<
 /// What a language's files may be called.
 fn names(plan: &Plan, language: Language) -> Vec<String> {
     let collection = &plan.recipe.haystack;
-    let english = plan.pack(language).english_name().to_lowercase();
-    let fill = |name: String| {
-        name.replace("{language}", language.code())
-            .replace("{name}", &english)
-            .replace("{split}", collection.split.name())
-    };
-    collection.files.list().into_iter().map(fill).collect()
+    let pack = plan.pack(language);
+    collection.files.list().iter().map(|name| fill(name, language, pack, collection.split)).collect()
 }
 
 fn lines(plan: &Plan, locator: &Locator<'_>) -> Result<Haystack> {
@@ -157,7 +152,7 @@ fn sample(plan: &Plan, locator: &Locator<'_>, language: Language, sampling: &Sam
         params: json!({ "size": sampling.size, "key": sampling.key, "members": names }),
         inputs: vec![identity],
     };
-    let name = file_name(pin)?;
+    let name = file_name(pin);
     let sampled = store.get_or(&key, || {
         let sampling = Sampling { md5: pin.md5.is_some(), ..*sampling };
         let (mut reader, total): (Box<dyn Read + Send>, u64) = match locator.place(Some(pin), &names)? {
@@ -211,7 +206,7 @@ fn own_name(path: &Path) -> String {
 }
 
 fn is_archive(pin: &Pin) -> bool {
-    file_name(pin).is_ok_and(|name| name.ends_with(".gz") || name.ends_with(".tgz") || name.ends_with(".zip"))
+    [".gz", ".tgz", ".zip"].iter().any(|ending| file_name(pin).ends_with(ending))
 }
 
 fn contexts(plan: &Plan, locator: &Locator<'_>) -> Result<Haystack> {

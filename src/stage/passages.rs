@@ -5,10 +5,10 @@ use super::counter::{Counter, Item, NeedleSizes, count_line};
 use super::leaks::{Apart, Guard, patterns};
 use crate::error::{Error, Result};
 use crate::fail;
-use crate::family::passage::label;
+use crate::family::passage::{before, label};
 use crate::language::Language;
 use crate::plan::{Cell, FilePlan, Plan};
-use crate::recipe::{Bound, Haystack as In, Last, Middle, Position, PromptKind, Ranking};
+use crate::recipe::{Bound, Haystack as In, Last, Position, PromptKind, Ranking};
 use crate::record::NeedleInstance;
 use crate::store::Lists;
 use rustc_hash::FxHashMap;
@@ -231,10 +231,10 @@ impl<'a> Inputs<'a> {
             tokens - if bounded { 0 } else { sizes.fixed + labels } <= limit
         };
         // Where each language is ranked for itself, a passage may stand there already in another.
-        let before: Vec<u32> = items[..fitted.passages as usize].iter().map(|item| item.passage).collect();
+        let taken: Vec<u32> = items[..fitted.passages as usize].iter().map(|item| item.passage).collect();
         let new = |rank: &u32| {
             let passage = items[*rank as usize].passage;
-            !before.contains(&passage) && self.apart[index].allows(self.plan, file.language, passage)
+            !taken.contains(&passage) && self.apart[index].allows(self.plan, file.language, passage)
         };
         let with =
             |rank: u32| self.planned(index, fitted, NeedlePlan { position, instead: Some(rank), cut: fitted.cut });
@@ -250,34 +250,17 @@ impl<'a> Inputs<'a> {
         Some(twin)
     }
 
-    /// How many of the distractors stand before the needle.
-    fn before(&self, distractors: &[Item], position: Option<Position>, cut: Option<u32>) -> usize {
-        let k = distractors.len();
-        match (position, self.plan.recipe.prompt.middle) {
-            (None | Some(Position::Start), _) => 0,
-            (Some(Position::End), _) => k,
-            (Some(Position::Middle), Some(Middle::Count)) => k / 2,
-            (Some(Position::Middle), _) => {
-                let mut tokens: Vec<i64> = distractors.iter().map(|item| self.counter.tokens(*item)).collect();
-                if let (Some(bytes), Some(last), Some(item)) = (cut, tokens.last_mut(), distractors.last()) {
-                    let text = &self.counter.text(*item)[..bytes as usize];
-                    *last = i64::from(count_line(self.counter.tokenizer, text).0);
-                }
-                let all: i64 = tokens.iter().sum();
-                let mut before = vec![0];
-                tokens.iter().for_each(|n| before.push(before[before.len() - 1] + n));
-                // The first of the nearest.
-                (0..=k).min_by_key(|j| (2 * before[*j] - all).abs()).unwrap_or(0)
-            }
-        }
-    }
-
     /// The passages of a row in the order printed; none is the needle.
     pub(super) fn printed(&self, items: &[Item], row: &RowPlan, needle: Language) -> Vec<Option<Item>> {
         let instead = row.needle.instead.map(|rank| rank as usize);
         let others = items.iter().enumerate().filter(|(rank, _)| Some(*rank) != instead).map(|(_, item)| *item);
         let distractors: Vec<Item> = others.take(row.passages as usize).collect();
-        let at = self.before(&distractors, row.needle.position, row.needle.cut);
+        let mut tokens: Vec<i64> = distractors.iter().map(|item| self.counter.tokens(*item)).collect();
+        if let (Some(bytes), Some(last), Some(item)) = (row.needle.cut, tokens.last_mut(), distractors.last()) {
+            let text = &self.counter.text(*item)[..bytes as usize];
+            *last = i64::from(count_line(self.counter.tokenizer, text).0);
+        }
+        let at = before(row.needle.position, self.plan.recipe.prompt.middle, &tokens);
         let mut order: Vec<Option<Item>> = distractors.into_iter().map(Some).collect();
         // In the needle's language: else its language alone would tell a needle from none.
         order.insert(at, instead.map(|rank| Item { language: needle, ..items[rank] }));

@@ -15,7 +15,7 @@ use crate::manifest::PassageFacts;
 use crate::plan::{Plan, pairs};
 use crate::recipe::{Choice, Haystack as In, Length, PromptKind, QuestionLanguage};
 use crate::record::{Needle, NeedleInstance};
-use crate::source::locate::Locator;
+use crate::source::locate::{Locator, fill};
 use crate::source::squad;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,12 +47,8 @@ pub fn read(plan: &Plan, locator: &Locator<'_>) -> Result<Questions> {
     let mut read: Vec<(String, squad::File)> = Vec::new();
     for (language, pack) in &plan.packs {
         for split in &source.splits {
-            let fill = |name: String| {
-                name.replace("{language}", language.code())
-                    .replace("{name}", &pack.english_name().to_lowercase())
-                    .replace("{split}", split.name())
-            };
-            let names: Vec<String> = source.files.iter().flat_map(|files| files.list()).map(fill).collect();
+            let names = source.files.iter().flat_map(|files| files.list());
+            let names: Vec<String> = names.map(|name| fill(&name, *language, pack, *split)).collect();
             let id = source.archive.as_ref().map(|id| id.replace("{language}", language.code()));
             let pin = id.map(|id| locator.pins.find(&id).map_err(|e| e.at("source.archive"))).transpose()?;
             let (name, bytes) = json_file(locator, pin, &names)?;

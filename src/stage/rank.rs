@@ -119,7 +119,7 @@ impl Ranker<'_> {
             sums.resize(languages.len() + 1, 0);
             let mut least = u64::MAX;
             for (sum, language) in sums.iter_mut().zip(&languages) {
-                let tokens = u64::from(self.counter.pool(*language).tokens[number as usize]);
+                let tokens = u64::from(self.counter.tokens_in(In::In(*language))[number as usize]);
                 *sum += tokens;
                 least = least.min(tokens);
             }
@@ -143,7 +143,7 @@ impl Ranker<'_> {
         let tokens = |number: u32, sums: &mut Vec<u64>| {
             sums.resize(1, 0);
             let item = item(number);
-            sums[0] += u64::from(self.counter.pool(item.language).tokens[item.passage as usize]);
+            sums[0] += u64::from(self.counter.tokens_in(In::In(item.language))[item.passage as usize]);
         };
         let allowed = |instance: usize, number: u32| {
             let item = item(number);

@@ -6,7 +6,7 @@ use super::rankings::Room;
 use crate::embedder::Role;
 use crate::error::Result;
 use crate::fail;
-use crate::family::passage::label;
+use crate::family::passage::{before, label};
 use crate::hash::Digest;
 use crate::plan::{Cell, FilePlan};
 use crate::recipe::{Bound, Haystack, Last, Position, PromptKind, Ranking};
@@ -177,7 +177,7 @@ impl Checker<'_> {
                 && rest.len() >= mate.ids.len()
                 && rest.iter().zip(&mate.ids).all(|(a, b)| *a == b)
                 && rest.iter().all(|id| own(id))
-                && self.expected(position, &tokens) == odd
+                && before(position, self.recipe.prompt.middle, &tokens) == odd
         };
         if !(0..ids.len()).any(fits) {
             fail!("its passages are not its mate's, with one in the needle's place and language");

@@ -4,11 +4,11 @@ use super::mates::Mate;
 use super::{Checker, Depth};
 use crate::error::{Error, Result};
 use crate::fail;
-use crate::family::passage::{head, label, parse, tail};
+use crate::family::passage::{before, head, label, parse, tail};
 use crate::hash::Digest;
 use crate::language::{Finder, Language, Pack, Pattern, normalize};
 use crate::plan::{Cell, FilePlan};
-use crate::recipe::{Bound, Haystack, Middle, Position, PromptKind};
+use crate::recipe::{Bound, Haystack, Position, PromptKind};
 use crate::record::NeedleSpan;
 use crate::seed::Seed;
 use crate::stage::needles::{CERTIFICATE, id_kind, row_id};
@@ -130,7 +130,7 @@ impl Checker<'_> {
         self.tokens(batch, row, plan, cell, &taken, desk)?;
         let lines: Vec<i64> = taken.others.iter().map(|text| desk.counts[*text].0 as i64).collect();
         if let Some(found) = &taken.needle {
-            let expected = self.expected(position, &lines);
+            let expected = before(position, self.recipe.prompt.middle, &lines);
             if found.passage != expected {
                 fail!("the needle is passage {}, its position asks for {expected}", found.passage);
             }
@@ -229,20 +229,6 @@ impl Checker<'_> {
             }
         }
         Ok(())
-    }
-
-    /// How many distractors stand before the needle, or before what stands in its place, given their lines' tokens.
-    pub(super) fn expected(&self, position: Option<Position>, others: &[i64]) -> usize {
-        match (position, self.recipe.prompt.middle) {
-            (None | Some(Position::Start), _) => 0,
-            (Some(Position::End), _) => others.len(),
-            (Some(Position::Middle), Some(Middle::Count)) => others.len() / 2,
-            (Some(Position::Middle), _) => {
-                let all: i64 = others.iter().sum();
-                let before = |j: usize| others[..j].iter().sum::<i64>();
-                (0..=others.len()).min_by_key(|j| (2 * before(*j) - all).abs()).unwrap_or(0)
-            }
-        }
     }
 
     fn passage_stats(

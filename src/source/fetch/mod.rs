@@ -92,7 +92,7 @@ fn first_line(error: &Error) -> String {
 }
 
 /// The last part of a URL's path, fit to be a file's name.
-fn file_name(url: &str) -> String {
+pub fn file_name(url: &str) -> String {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let after_host = path.split_once("://").map_or(path, |(_, rest)| rest);
     let last = after_host.split_once('/').map_or("", |(_, path)| path.rsplit('/').next().unwrap_or_default());
