@@ -22,7 +22,7 @@
 //! - [`recipe`], [`plan`], [`pipeline`], and [`stage`] with the verbs in the order of the path.
 //! - [`family`]: what a prompt is made of. [`embedder`], [`index`] and [`tokenizer`]: texts to vectors, vectors to nearest neighbours, texts to counts.
 //! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage.
-//! - [`manifest`]: what a release says of itself. [`verify`](mod@verify), [`show`](mod@show): what reads one. [`cli`], [`report`], [`error`].
+//! - [`manifest`], [`card`]: what a release says of itself. [`verify`](mod@verify), [`show`](mod@show): what reads one. [`cli`], [`report`], [`error`].
 //!
 //! # Invariants
 //!
@@ -44,6 +44,7 @@
 //! No scorer of model output: evaluators have their own; a release lists every answer to accept. No network but for pinned
 //! files ([`source::fetch`]), and none at all under `--offline`.
 
+pub mod card;
 pub mod cli;
 pub mod embedder;
 pub mod error;

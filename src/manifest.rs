@@ -1,9 +1,9 @@
-//! What a release says of itself: manifest, card, checksums; and the accepted digests it is compared with.
+//! What a release says of itself in `manifest.json`, and the accepted digests it is compared with.
 
 use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::plan::{Filter, Plan};
-use crate::recipe::{EmbedderName, Family, SourceKind};
+use crate::recipe::SourceKind;
 use crate::stage::embed::PinFile;
 use crate::stage::ingest::SourceFile;
 use crate::stage::select::Selected;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The manifest's format.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// `manifest.json`. All numbers are integers; shares are in millionths.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -72,9 +72,47 @@ pub struct Manifest {
     /// Vectors of a neural model, published with the release.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<PinFile>,
+    /// The tokenizers, the primary one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tokenizers: Vec<TokenizerFacts>,
+    /// The running texts that needles are hidden in, by language.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub texts: BTreeMap<String, TextFacts>,
     /// What was read, dropped and found where passages from outside are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passages: Option<PassageFacts>,
+}
+
+/// A tokenizer, as a manifest names it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TokenizerFacts {
+    /// As rows write it.
+    pub name: String,
+    /// SHA-256 of its file; of an embedded one, what stands for it.
+    pub digest: Digest,
+    /// Special tokens that the model itself adds around a prompt.
+    pub added: u32,
+}
+
+/// A running text, as a manifest describes it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct TextFacts {
+    /// Bytes of the text, told once.
+    pub bytes: u64,
+    /// Its tokens, as far as they were needed.
+    pub tokens: u64,
+    /// Sentence breaks in it, and those of them before a sentence that points back.
+    pub breaks: (u64, u64),
+    /// Digest of the patterns that generated essays are drawn from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patterns: Option<Digest>,
+    /// What was repaired, by kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub repairs: BTreeMap<String, u64>,
+    /// Seams of prompts whose token counts were not the sum of their parts, and all seams.
+    pub repaired_seams: (u64, u64),
+    /// Windows around seams that had to be made larger.
+    pub widened: u64,
 }
 
 /// What a manifest says of questions, needles and haystack passages.
@@ -162,7 +200,7 @@ pub fn answerers(selected: &Selected, plan: &Plan) -> BTreeMap<SourceTask, BTree
 fn candidates(answer: Answer, task: SourceTask, plan: &Plan) -> u64 {
     let spread = match plan.recipe.source.kind {
         SourceKind::Simulate => plan.recipe.stories.answers,
-        SourceKind::Babi | SourceKind::Squad => AnswerSpread::Official,
+        SourceKind::Babi | SourceKind::Squad | SourceKind::Text => AnswerSpread::Official,
     };
     let kind = |answer: &Answer| match answer {
         Answer::Place(_) => 0,
@@ -229,101 +267,4 @@ pub fn compare(manifest: &Manifest) -> Result<Match> {
     let differing: Vec<String> = manifest.files.iter().filter(differs).map(|f| f.path.clone()).collect();
     let whole = manifest.filter.is_some() || manifest.rows_digest == accepted.rows_digest;
     Ok(if differing.is_empty() && whole { Match::Same } else { Match::Differs(differing) })
-}
-
-/// What the rows were made of and compared with.
-fn made(plan: &Plan, manifest: &Manifest) -> String {
-    let mut text = String::new();
-    if !manifest.sources.is_empty() {
-        let files: Vec<String> =
-            manifest.sources.iter().map(|file| format!("{} (SHA-256 {})", file.name, file.sha256.short())).collect();
-        text += &format!("Sources: {}.\n\n", files.join(", "));
-    }
-    let embedding = &plan.recipe.embedding;
-    text += &match plan.recipe.retrieval.embedder {
-        EmbedderName::Ngram => "Passages were ranked by hashed character n-grams.\n\n".to_owned(),
-        EmbedderName::Onnx => format!(
-            "Passages were ranked by {} ({:?} pooling, prefixes {:?} and {:?}, texts cut at {} tokens); its vectors, and\n\
-             what made them, are in `pins/`.\n\n",
-            embedding.model, embedding.pooling, embedding.query_prefix, embedding.passage_prefix, embedding.max_tokens
-        ),
-    };
-    text
-}
-
-/// The dataset card: front matter that loaders read, then what a person wants to know first.
-pub fn card(plan: &Plan, manifest: &Manifest) -> String {
-    let mut text = String::from("---\n");
-    text += &format!("pretty_name: {}\nlicense: {}\nlanguage:\n", manifest.name, manifest.licence.to_lowercase());
-    for (language, _) in &plan.packs {
-        text += &format!("- {language}\n");
-    }
-    let size = match manifest.rows {
-        0..1_000 => "n<1K",
-        1_000..10_000 => "1K<n<10K",
-        10_000..100_000 => "10K<n<100K",
-        _ => "100K<n<1M",
-    };
-    text += &format!("size_categories:\n- {size}\ntask_categories:\n- question-answering\nconfigs:\n");
-    for file in &plan.files {
-        text += &format!("- config_name: {}\n  data_files:\n  - split: test\n    path: {}\n", file.config, file.path());
-    }
-    text += "---\n\n";
-    let proven = match plan.family {
-        Family::Reasoning => {
-            "Every prompt was read back from its final text, in its own\nlanguage, and solved to its one gold answer."
-        }
-        Family::Passage => {
-            "Every prompt was taken apart again: the passage\nthat answers stands there once (in a needle-free twin, `expected` No, not at all), and no other one holds an\nanswer, in any language."
-        }
-    };
-    text += &format!(
-        "# {}\n\n{} prompts, {} tokens ({}). {proven}\n\n",
-        manifest.title(),
-        manifest.rows,
-        manifest.tokens,
-        plan.tokenizer.name()
-    );
-    text += &format!("Rows digest: `{}`\n\nCanary: `{}`\n\n", manifest.rows_digest, manifest.canary);
-    let flags = manifest.filter.as_ref().map(|filter| " ".to_owned() + &filter.flags()).unwrap_or_default();
-    text += &format!("Verify with `nihbuild verify FOLDER`; rebuild with `nihbuild recipe recipe.toml{flags}`.\n\n");
-    text += match plan.family {
-        Family::Reasoning => {
-            "A model is asked for JSON. Take the value of its `answer` (join a list with commas), cut spaces and a final\n\
-             full stop, fold case, and compare it whole with `answers` and `answer_variants`.\n\n"
-        }
-        Family::Passage => {
-            "An answer is right when it holds one of `answers_by_language`, as whole words, whatever its language; to an\n\
-             existence prompt when it is `expected`.\n\n"
-        }
-    };
-    if let Some(facts) = &manifest.passages
-        && !facts.shared.is_empty()
-    {
-        let own = |pair: &str| pair.split(' ').next() == pair.split(' ').nth(1);
-        let all: Vec<String> =
-            facts.shared.iter().filter(|(pair, _)| !own(pair)).map(|(pair, n)| format!("{pair} {n}")).collect();
-        text += &format!(
-            "{} passages stand in the haystack, the same in every language. Questions that two needle languages share\n\
-             in their cells: {}.\n\n",
-            facts.passages,
-            if all.is_empty() { "there is one needle language".to_owned() } else { all.join(", ") }
-        );
-    }
-    text += &made(plan, manifest);
-    text += "| config | rows | tokens, mean | fill, mean |\n|---|---|---|---|\n";
-    for (file, data) in plan.files.iter().zip(&manifest.files) {
-        let rows = data.rows.max(1);
-        let fill = data.stats.fill / rows;
-        let fill =
-            if file.length.0 == 0 { "-".to_owned() } else { format!("{}.{:02}%", fill / 10_000, fill / 100 % 100) };
-        text += &format!("| {} | {} | {} | {fill} |\n", file.config, data.rows, data.stats.tokens / rows);
-    }
-    if !manifest.starts.is_empty() {
-        text += "\nSome stories of these tasks are longer than the shortest lengths, so the tasks begin later:\n\n";
-        for (task, length) in &manifest.starts {
-            text += &format!("- {task} begins at {length} (and is whole at 0k)\n");
-        }
-    }
-    text
 }

@@ -4,6 +4,7 @@ use crate::language::{Language, Message};
 use crate::recipe::Task;
 use crate::story::{Answer, SourceTask, Story};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// One instance: a story with its question, the same in every language, length, strategy and kind of distractor.
@@ -86,17 +87,22 @@ impl LocalPool {
 }
 
 /// Where a fact stands in a prompt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NeedleSpan {
     /// First byte of the sentence in the prompt.
     pub start: u64,
     /// One past its last byte.
     pub end: u64,
-    /// Its first token.
+    /// The same in characters (Unicode scalar values); filled in by the writer.
+    pub char_start: u64,
+    /// One past its last character.
+    pub char_end: u64,
+    /// Its first token, under the primary tokenizer.
     pub token_start: u64,
     /// One past its last token, which may also hold the line feed after it.
     pub token_end: u64,
-    /// Share of the context's tokens that stand before it, in millionths.
+    /// Share of the context's tokens (of a running text: of those that are not its own) that stand before it, in
+    /// millionths.
     pub depth: u64,
     /// The gold rests on it.
     pub supporting: bool,
@@ -116,8 +122,12 @@ pub struct Row {
     pub category: &'static str,
     /// bAbI's task, or the set of questions.
     pub source_task: String,
-    /// Where the needle is asked to stand.
-    pub position: Option<&'static str>,
+    /// Where the needle is asked to stand: a word, or a percentage.
+    pub position: Option<Cow<'static, str>>,
+    /// The length, where it is not the file's.
+    pub length: Option<String>,
+    /// The system message, where it stands apart.
+    pub system: Option<String>,
     /// What a row and its needle-free twin have in common.
     pub pair_id: Option<String>,
     /// `Yes` or `No` where existence is asked for.
@@ -132,16 +142,33 @@ pub struct Row {
     pub answers_by_language: Vec<(String, Vec<String>)>,
     /// Tokens of the prompt.
     pub n_tokens: u64,
+    /// The same under each tokenizer that is counted beside the primary one.
+    pub also: Vec<AlsoTokens>,
     /// One entry a fact, in order.
     pub needle_spans: Vec<NeedleSpan>,
     /// Indices of the supporting facts.
     pub supporting: Vec<u32>,
+    /// Tokens of the running text with its needle.
+    pub haystack_tokens: Option<u64>,
+    /// Sentence breaks nearer to the asked depth that the guard passed over.
+    pub moved: Option<u64>,
+    /// How many times the running text begins.
+    pub repeats: Option<u64>,
     /// The distractors, in the order printed.
     pub distractor_ids: Vec<String>,
     /// Where the story came from.
     pub source_id: Option<String>,
     /// How the row was proven.
     pub certificate: &'static str,
+}
+
+/// A prompt under one more tokenizer.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AlsoTokens {
+    /// Tokens of the prompt.
+    pub n_tokens: u64,
+    /// First token, and one past the last, of each needle span.
+    pub spans: Vec<(u64, u64)>,
 }
 
 /// A question of MLNeedle's, in every language in which it exists.

@@ -76,6 +76,7 @@ fn find(folder: &Path, id: &str, color: bool) -> Result<Shown> {
         "passage" => {
             "an id is <instance>-<needle>-<haystack>-<position>-<length>-<exact, existence or absent>, without haystack and position at 0k"
         }
+        "factoid" => "an id is <needle>-<language>-l<length>d<depth>, both counted from 0",
         _ => "an id is <instance>-<language>-<length>-<strategy>-<kind>",
     };
     Err(Error::new(format!("no row {id:?} in {}", folder.display())).help(match near {

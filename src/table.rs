@@ -2,9 +2,11 @@
 
 use crate::error::{Error, Result};
 use crate::hash::{Digest, RowEncoder};
+use crate::manifest::FORMAT;
 use crate::plan::{FilePlan, Plan};
+use crate::recipe::{Family, Layout};
 use crate::record::{NeedleSpan, Row};
-use arrow_array::builder::{BooleanBuilder, Int64Builder, ListBuilder, StringBuilder, StructBuilder};
+use arrow_array::builder::{ArrayBuilder, BooleanBuilder, Int64Builder, ListBuilder, StringBuilder, StructBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
@@ -29,22 +31,27 @@ pub struct FileConstants {
     pub length: String,
     /// Its strategy.
     pub strategy: String,
-    /// Its kind of distractors.
-    pub distractor_kind: String,
-    /// Which of MLNeedle's prompts.
+    /// Its kind of distractors; none where there are none.
+    pub distractor_kind: Option<String>,
+    /// Which of MLNeedle's prompts, or which layout.
     pub prompt_kind: Option<&'static str>,
-    /// The tokenizer that `n_tokens` is counted with, and its digest.
-    pub tokenizer: (String, String),
+    /// Rows hold their prompt as messages too.
+    pub messages: bool,
+    /// The tokenizer that `n_tokens` is counted with, and those counted beside it: name and digest.
+    pub tokenizers: Vec<(String, String)>,
 }
 
 impl FileConstants {
     /// Those of a file of a plan.
     pub fn of(plan: &Plan, file: &FilePlan) -> FileConstants {
         let language = file.language.to_string();
-        let (haystack_language, question_language, prompt_kind) = match file.cell {
-            None => (Some(language.clone()), language.clone(), None),
-            Some(cell) => (cell.haystack.map(|h| h.to_string()), cell.question.to_string(), Some(cell.prompt.name())),
+        let own = || (Some(language.clone()), language.clone());
+        let layout = plan.recipe.prompt.layout.filter(|_| plan.family == Family::Factoid);
+        let (haystack_language, question_language) = match file.cell {
+            None => own(),
+            Some(cell) => (cell.haystack.map(|h| h.to_string()), cell.question.to_string()),
         };
+        let prompt_kind = file.cell.map(|cell| cell.prompt.name()).or(layout.map(Layout::name));
         FileConstants {
             family: plan.family.name(),
             language,
@@ -52,9 +59,10 @@ impl FileConstants {
             question_language,
             length: file.length.to_string(),
             strategy: file.strategy.name().to_owned(),
-            distractor_kind: file.kind.name().to_owned(),
+            distractor_kind: (plan.family != Family::Factoid).then(|| file.kind.name().to_owned()),
             prompt_kind,
-            tokenizer: (plan.tokenizer.name().to_owned(), plan.tokenizer.digest().to_string()),
+            messages: layout == Some(Layout::Messages),
+            tokenizers: plan.ledger.all().iter().map(|t| (t.name().to_owned(), t.digest().to_string())).collect(),
         }
     }
 }
@@ -79,7 +87,23 @@ fn ledger_fields() -> Fields {
     fields(&[("tokenizer", DataType::Utf8), ("digest", DataType::Utf8), ("n_tokens", DataType::Int64)])
 }
 
+/// The numbers of a span, in order.
+const SPAN_NUMBERS: [&str; 7] = ["start", "end", "char_start", "char_end", "token_start", "token_end", "depth"];
+
 fn span_fields() -> Fields {
+    let mut all: Vec<(&str, DataType)> = SPAN_NUMBERS.map(|name| (name, DataType::Int64)).to_vec();
+    all.push(("supporting", DataType::Boolean));
+    all.push(("also", list(DataType::Struct(also_fields()))));
+    fields(&all)
+}
+
+/// A span under one more tokenizer.
+fn also_fields() -> Fields {
+    fields(&[("tokenizer", DataType::Utf8), ("token_start", DataType::Int64), ("token_end", DataType::Int64)])
+}
+
+/// The fields of a span in releases of format 1.
+fn first_span_fields() -> Fields {
     let mut all: Vec<(&str, DataType)> =
         ["start", "end", "token_start", "token_end", "depth"].map(|name| (name, DataType::Int64)).to_vec();
     all.push(("supporting", DataType::Boolean));
@@ -87,10 +111,24 @@ fn span_fields() -> Fields {
 }
 
 /// The columns of every family, in order. The digest of a row follows this order.
-pub static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
+pub static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| schema(FORMAT));
+
+/// The columns of releases of format 1, which are still read.
+static FIRST_SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| schema(1));
+
+/// The columns of releases of a format.
+pub fn schema_of(format: u32) -> &'static Arc<Schema> {
+    if format == 1 { &FIRST_SCHEMA } else { &SCHEMA }
+}
+
+/// Columns that format 1 does not have.
+const SINCE_2: [&str; 2] = ["haystack_tokens", "moved"];
+
+fn schema(format: u32) -> Arc<Schema> {
+    let span_fields = || if format == 1 { first_span_fields() } else { span_fields() };
     let text = DataType::Utf8;
     let structs = |fields: Fields| list(DataType::Struct(fields));
-    Arc::new(Schema::new(fields(&[
+    let all = [
         ("id", text.clone()),
         ("instance_id", text.clone()),
         ("family", text.clone()),
@@ -122,12 +160,17 @@ pub static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
         ("supporting", list(DataType::Int64)),
         ("distractor_ids", list(text.clone())),
         ("n_distractors", DataType::Int64),
+        ("haystack_tokens", DataType::Int64),
+        ("moved", DataType::Int64),
         ("repeats", DataType::Int64),
         ("source_id", text.clone()),
         ("certificate", text.clone()),
         ("prompt_sha256", text),
-    ])))
-});
+    ];
+    let known = |name: &str| format > 1 || !SINCE_2.contains(&name);
+    let all: Vec<(&str, DataType)> = all.into_iter().filter(|(name, _)| known(name)).collect();
+    Arc::new(Schema::new(fields(&all)))
+}
 
 /// Rows in one group hold at most so many bytes of prompts.
 pub const GROUP_BYTES: usize = 64 << 20;
@@ -198,22 +241,24 @@ pub fn batch(rows: &[Row], prompts: StringArray, digests: &[Digest], file: &File
             "language" | "needle_language" => same(&file.language),
             "haystack_language" => same_maybe(file.haystack_language.as_deref()),
             "question_language" => same(&file.question_language),
-            "position" => maybe(|r| r.position),
+            "position" => maybe(|r| r.position.as_deref()),
+            "system" => maybe(|r| r.system.as_deref()),
+            "messages" if file.messages => messages(rows, &prompts),
             "prompt_kind" => same_maybe(file.prompt_kind),
             "pair_id" => maybe(|r| r.pair_id.as_deref()),
             "expected" => maybe(|r| r.expected),
-            "length" => same(&file.length),
+            "length" => TextColumn::of(rows.iter().map(|r| r.length.as_deref().unwrap_or(&file.length))),
             "strategy" => same(&file.strategy),
-            "distractor_kind" => same(&file.distractor_kind),
+            "distractor_kind" => same_maybe(file.distractor_kind.as_deref()),
             "prompt" => prompts.clone(),
             "question" => text(|r| &r.question),
             "answers" => TextColumn::lists(rows.iter().map(|r| r.answers.iter().map(String::as_str))),
             "answer_variants" => TextColumn::lists(rows.iter().map(|r| r.answer_variants.iter().map(String::as_str))),
             "answers_by_language" => by_language(rows),
             "n_tokens" => ints(rows.iter().map(|r| r.n_tokens as i64)),
-            "tokenizer" => same(&file.tokenizer.0),
-            "tokens" => ledger(rows, &file.tokenizer),
-            "needle_spans" => spans(rows),
+            "tokenizer" => same(&file.tokenizers[0].0),
+            "tokens" => ledger(rows, &file.tokenizers),
+            "needle_spans" => spans(rows, &file.tokenizers),
             "supporting" => {
                 let mut builder = ListBuilder::new(Int64Builder::new()).with_field(item(DataType::Int64));
                 for row in rows {
@@ -224,6 +269,9 @@ pub fn batch(rows: &[Row], prompts: StringArray, digests: &[Digest], file: &File
             }
             "distractor_ids" => TextColumn::lists(rows.iter().map(|r| r.distractor_ids.iter().map(String::as_str))),
             "n_distractors" => ints(rows.iter().map(|r| r.distractor_ids.len() as i64)),
+            "haystack_tokens" => maybe_ints(rows.iter().map(|r| r.haystack_tokens)),
+            "moved" => maybe_ints(rows.iter().map(|r| r.moved)),
+            "repeats" => maybe_ints(rows.iter().map(|r| r.repeats)),
             "source_id" => maybe(|r| r.source_id.as_deref()),
             "certificate" => text(|r| r.certificate),
             "prompt_sha256" => TextColumn::of(hex.iter().map(String::as_str)),
@@ -237,8 +285,7 @@ pub fn batch(rows: &[Row], prompts: StringArray, digests: &[Digest], file: &File
 
 fn by_language(rows: &[Row]) -> ArrayRef {
     let answers = ListBuilder::new(StringBuilder::new()).with_field(item(DataType::Utf8));
-    let parts: Vec<Box<dyn arrow_array::builder::ArrayBuilder>> =
-        vec![Box::new(StringBuilder::new()), Box::new(answers)];
+    let parts: Vec<Box<dyn ArrayBuilder>> = vec![Box::new(StringBuilder::new()), Box::new(answers)];
     let of = DataType::Struct(by_language_fields());
     let mut builder = ListBuilder::new(StructBuilder::new(by_language_fields(), parts)).with_field(item(of));
     for row in rows {
@@ -255,33 +302,29 @@ fn by_language(rows: &[Row]) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-fn ledger(rows: &[Row], tokenizer: &(String, String)) -> ArrayRef {
-    let of = DataType::Struct(ledger_fields());
-    let mut builder = ListBuilder::new(StructBuilder::from_fields(ledger_fields(), rows.len())).with_field(item(of));
-    for row in rows {
-        let entry = builder.values();
-        entry.field_builder::<StringBuilder>(0).expect("the first field").append_value(&tokenizer.0);
-        entry.field_builder::<StringBuilder>(1).expect("the second field").append_value(&tokenizer.1);
-        entry.field_builder::<Int64Builder>(2).expect("the third field").append_value(row.n_tokens as i64);
-        entry.append(true);
-        builder.append(true);
-    }
+fn maybe_ints(values: impl Iterator<Item = Option<u64>>) -> ArrayRef {
+    let mut builder = Int64Builder::new();
+    values.for_each(|value| builder.append_option(value.map(|n| n as i64)));
     Arc::new(builder.finish())
 }
 
-fn spans(rows: &[Row]) -> ArrayRef {
-    let of = DataType::Struct(span_fields());
-    let n = rows.iter().map(|r| r.needle_spans.len()).sum();
-    let mut builder = ListBuilder::new(StructBuilder::from_fields(span_fields(), n)).with_field(item(of));
-    for row in rows {
-        for span in &row.needle_spans {
-            let entry = builder.values();
-            for (i, value) in
-                [span.start, span.end, span.token_start, span.token_end, span.depth].into_iter().enumerate()
-            {
-                entry.field_builder::<Int64Builder>(i).expect("five numbers").append_value(value as i64);
-            }
-            entry.field_builder::<BooleanBuilder>(5).expect("the sixth field").append_value(span.supporting);
+fn text_of(builder: &mut StructBuilder, field: usize) -> &mut StringBuilder {
+    builder.field_builder(field).expect("a field of text")
+}
+
+fn int_of(builder: &mut StructBuilder, field: usize) -> &mut Int64Builder {
+    builder.field_builder(field).expect("a field of integers")
+}
+
+fn messages(rows: &[Row], prompts: &ArrayRef) -> ArrayRef {
+    let of = DataType::Struct(message_fields());
+    let mut builder = ListBuilder::new(StructBuilder::from_fields(message_fields(), rows.len())).with_field(item(of));
+    for (row, prompt) in rows.iter().zip(prompts.as_string::<i32>()) {
+        let entry = builder.values();
+        let system = row.system.as_deref().map(|text| ("system", text));
+        for (role, content) in system.into_iter().chain([("user", prompt.unwrap_or_default())]) {
+            text_of(entry, 0).append_value(role);
+            text_of(entry, 1).append_value(content);
             entry.append(true);
         }
         builder.append(true);
@@ -289,21 +332,92 @@ fn spans(rows: &[Row]) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-/// The needle spans of a row.
+fn ledger(rows: &[Row], tokenizers: &[(String, String)]) -> ArrayRef {
+    let of = DataType::Struct(ledger_fields());
+    let mut builder = ListBuilder::new(StructBuilder::from_fields(ledger_fields(), rows.len())).with_field(item(of));
+    for row in rows {
+        let counts = std::iter::once(row.n_tokens).chain(row.also.iter().map(|also| also.n_tokens));
+        for ((name, digest), tokens) in tokenizers.iter().zip(counts) {
+            let entry = builder.values();
+            text_of(entry, 0).append_value(name);
+            text_of(entry, 1).append_value(digest);
+            int_of(entry, 2).append_value(tokens as i64);
+            entry.append(true);
+        }
+        builder.append(true);
+    }
+    Arc::new(builder.finish())
+}
+
+fn spans(rows: &[Row], tokenizers: &[(String, String)]) -> ArrayRef {
+    let of = DataType::Struct(span_fields());
+    let n = rows.iter().map(|r| r.needle_spans.len()).sum();
+    let mut parts: Vec<Box<dyn ArrayBuilder>> = Vec::new();
+    parts.extend(SPAN_NUMBERS.map(|_| Box::new(Int64Builder::with_capacity(n)) as Box<dyn ArrayBuilder>));
+    parts.push(Box::new(BooleanBuilder::with_capacity(n)));
+    let also = ListBuilder::new(StructBuilder::from_fields(also_fields(), n));
+    parts.push(Box::new(also.with_field(item(DataType::Struct(also_fields())))));
+    let mut builder = ListBuilder::new(StructBuilder::new(span_fields(), parts)).with_field(item(of));
+    for row in rows {
+        for (n, span) in row.needle_spans.iter().enumerate() {
+            let entry = builder.values();
+            let NeedleSpan { start, end, char_start, char_end, token_start, token_end, depth, supporting } = *span;
+            let numbers = [start, end, char_start, char_end, token_start, token_end, depth];
+            for (i, value) in numbers.into_iter().enumerate() {
+                int_of(entry, i).append_value(value as i64);
+            }
+            entry.field_builder::<BooleanBuilder>(7).expect("the eighth field").append_value(supporting);
+            let list: &mut ListBuilder<StructBuilder> = entry.field_builder(8).expect("the ninth field");
+            for ((name, _), also) in tokenizers[1..].iter().zip(&row.also) {
+                let (from, to) = also.spans[n];
+                text_of(list.values(), 0).append_value(name);
+                int_of(list.values(), 1).append_value(from as i64);
+                int_of(list.values(), 2).append_value(to as i64);
+                list.values().append(true);
+            }
+            list.append(true);
+            entry.append(true);
+        }
+        builder.append(true);
+    }
+    Arc::new(builder.finish())
+}
+
+/// The needle spans of a row; character positions are 0 in format 1.
 pub fn read_spans(batch: &RecordBatch, row: usize) -> Vec<NeedleSpan> {
     let list = column(batch, "needle_spans").as_list::<i32>().value(row);
     let entries = list.as_struct();
-    let number = |i: usize, n: usize| entries.column(i).as_primitive::<Int64Type>().value(n) as u64;
+    let number = |name: &str, n: usize| {
+        entries.column_by_name(name).map_or(0, |column| column.as_primitive::<Int64Type>().value(n) as u64)
+    };
     (0..entries.len())
         .map(|n| NeedleSpan {
-            start: number(0, n),
-            end: number(1, n),
-            token_start: number(2, n),
-            token_end: number(3, n),
-            depth: number(4, n),
-            supporting: entries.column(5).as_boolean().value(n),
+            start: number("start", n),
+            end: number("end", n),
+            char_start: number("char_start", n),
+            char_end: number("char_end", n),
+            token_start: number("token_start", n),
+            token_end: number("token_end", n),
+            depth: number("depth", n),
+            supporting: entries.column_by_name("supporting").is_some_and(|column| column.as_boolean().value(n)),
         })
         .collect()
+}
+
+/// For each needle span of a row, where it stands under the tokenizers beside the primary one: name, first token, one
+/// past the last. Empty in format 1.
+pub fn read_also(batch: &RecordBatch, row: usize) -> Vec<Vec<(String, u64, u64)>> {
+    let list = column(batch, "needle_spans").as_list::<i32>().value(row);
+    let Some(also) = list.as_struct().column_by_name("also") else { return vec![Vec::new(); list.len()] };
+    let also = also.as_list::<i32>();
+    let of = |n: usize| {
+        let entries = also.value(n);
+        let entries = entries.as_struct();
+        let number = |field: usize, n: usize| entries.column(field).as_primitive::<Int64Type>().value(n) as u64;
+        let names = entries.column(0).as_string::<i32>();
+        (0..entries.len()).map(|n| (names.value(n).to_owned(), number(1, n), number(2, n))).collect()
+    };
+    (0..also.len()).map(of).collect()
 }
 
 /// The gold of a row in every language.
@@ -315,12 +429,21 @@ pub fn read_by_language(batch: &RecordBatch, row: usize) -> Vec<(String, Vec<Str
     (0..entries.len()).map(|n| (languages.value(n).to_owned(), texts(n))).collect()
 }
 
-/// The token ledger of a row: tokenizer and tokens.
-pub fn read_ledger(batch: &RecordBatch, row: usize) -> Vec<(String, i64)> {
+/// The token ledger of a row: tokenizer, its digest, tokens.
+pub fn read_ledger(batch: &RecordBatch, row: usize) -> Vec<(String, String, i64)> {
     let list = column(batch, "tokens").as_list::<i32>().value(row);
     let entries = list.as_struct();
-    let (names, counts) = (entries.column(0).as_string::<i32>(), entries.column(2).as_primitive::<Int64Type>());
-    (0..entries.len()).map(|n| (names.value(n).to_owned(), counts.value(n))).collect()
+    let (names, digests) = (entries.column(0).as_string::<i32>(), entries.column(1).as_string::<i32>());
+    let counts = entries.column(2).as_primitive::<Int64Type>();
+    (0..entries.len()).map(|n| (names.value(n).to_owned(), digests.value(n).to_owned(), counts.value(n))).collect()
+}
+
+/// The messages of a row: role and content.
+pub fn read_messages(batch: &RecordBatch, row: usize) -> Vec<(String, String)> {
+    let list = column(batch, "messages").as_list::<i32>().value(row);
+    let entries = list.as_struct();
+    let (roles, contents) = (entries.column(0).as_string::<i32>(), entries.column(1).as_string::<i32>());
+    (0..entries.len()).map(|n| (roles.value(n).to_owned(), contents.value(n).to_owned())).collect()
 }
 
 /// A column of a batch that has the schema.

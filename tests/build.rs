@@ -194,7 +194,7 @@ fn short_by_less_than_the_next_distractor() {
         pool.push("x\n", tokens);
     }
     let sizes = Sizes::for_tests(100, 400);
-    let row = |budget| fit(0, &sizes, &[1, 0, 2], &pool, Some(budget)).map(|row| (row.passages, row.tokens));
+    let row = |budget| fit(0, &sizes, &[1, 0, 2], &pool, Some(budget), &[]).map(|row| (row.passages, row.tokens));
     assert_eq!(row(169).unwrap(), (0, 100));
     assert_eq!(row(170).unwrap(), (1, 170));
     // The third passage would fit where the second does not: it is not taken out of turn.
@@ -376,6 +376,7 @@ fn two_builds_of_one_release_never_mix() {
         .spawn()
         .unwrap();
     while !bench.path("build/twice/.1.0.0.lock").exists() {
+        assert!(first.try_wait().unwrap().is_none(), "the first build ended at once");
         std::thread::sleep(Duration::from_millis(1));
     }
     std::thread::sleep(Duration::from_millis(20));

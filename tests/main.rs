@@ -15,6 +15,7 @@ mod nearest;
 mod perfect;
 mod recipes;
 mod releases;
+mod running;
 mod simulator;
 mod solver;
 mod squad;

@@ -460,7 +460,7 @@ fn a_forged_prompt_is_found() {
         // With its digest put right, the text itself is what is found.
         let sound = nihbuild::hash::Digest::of(prompt.replacen(from, &to, 1)).to_string();
         let forged = forge(&forged, 0, "prompt_sha256", &sound);
-        let tokens = nihbuild::tokenizer::Tokenizer::new(nihbuild::recipe::TokenizerName::O200kBase);
+        let tokens = nihbuild::tokenizer::Tokenizer::embedded("o200k_base").unwrap();
         let forged = recount(&forged, tokens.count(&prompt.replacen(from, &to, 1)) as i64);
         write(&path, &forged);
         bench.run(&["verify", release.to_str().unwrap()]).failure(1, &[said]);

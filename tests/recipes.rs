@@ -112,7 +112,10 @@ fn a_recipe_is_a_path_else_a_name_else_built_in() {
     assert_eq!(name_of("mlrbench.toml"), "name = \"from-path\"");
     bench.run(&["recipe", "nothing"]).failure(
         2,
-        &["no recipe \"nothing\"", "mlrbench, mlrbench-babi, mlneedle, mlneedle-existence, mlneedle-paper, golden"],
+        &[
+            "no recipe \"nothing\"",
+            "mlrbench, mlrbench-babi, mlneedle, mlneedle-existence, mlneedle-paper, recall, recall-paper, golden",
+        ],
     );
 }
 

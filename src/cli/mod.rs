@@ -7,12 +7,13 @@ use crate::error::{Error, Result};
 use crate::language::Language;
 use crate::manifest::{Accepted, Match};
 use crate::pipeline::{self, Drift, reasoning::Keys};
-use crate::plan::{Filter, Options, Plan};
+use crate::plan::{Filter, Options, Plan, slots};
 use crate::recipe::{Family, Length, Recipe, SourceKind};
 use crate::show::show;
+use crate::source::tokenizers::parse_flags;
 use crate::stage::ingest::ingest;
 use crate::store::Store;
-use crate::verify::{Depth, verify};
+use crate::verify::{Depth, verify_with};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -50,10 +51,10 @@ enum Verb {
 #[derive(Args)]
 struct RecipeArgs {
     /// A path, else a name under recipes/, else a recipe built in (mlrbench, mlrbench-babi, mlneedle, mlneedle-existence,
-    /// mlneedle-paper, golden)
+    /// mlneedle-paper, recall, recall-paper, golden)
     recipe: String,
     /// Only the first N instances of the fixed order: balanced over the tasks, 10 within 100; of MLNeedle the
-    /// first N questions of each cell
+    /// first N questions of each cell; of the recall test N cells of length and depth
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
     /// Only these languages; of MLNeedle those of needle and haystack (a multilingual haystack stays)
@@ -77,9 +78,12 @@ struct RecipeArgs {
     /// Never open a socket; what would be downloaded must be there
     #[arg(long)]
     offline: bool,
-    /// Folder that holds the folder of the recipe's embedding model
+    /// Folder that holds the folder of the recipe's embedding model, and files of tokenizers (NAME/tokenizer.json)
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
+    /// The file of a tokenizer that the recipe names: a Hugging Face tokenizer.json, or a Tekken file
+    #[arg(long = "tokenizer", value_name = "NAME=FILE")]
+    tokenizers: Vec<String>,
     /// The ONNX Runtime's library (libonnxruntime.so) [default: what ORT_DYLIB_PATH names]
     #[arg(long, value_name = "FILE")]
     runtime: Option<PathBuf>,
@@ -119,6 +123,9 @@ struct FetchArgs {
     /// A file of further pins, in the form of checksums/sources.toml; its entries come first
     #[arg(long, value_name = "FILE")]
     sources: Option<PathBuf>,
+    /// The file of a tokenizer that the recipe names
+    #[arg(long = "tokenizer", value_name = "NAME=FILE")]
+    tokenizers: Vec<String>,
     /// Another seed than the recipe's: another sample of a collection
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -137,6 +144,12 @@ struct VerifyArgs {
     /// Threads [default: one a core]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
+    /// The file of a tokenizer that the release was counted with
+    #[arg(long = "tokenizer", value_name = "NAME=FILE")]
+    tokenizers: Vec<String>,
+    /// Folder that holds files of tokenizers (NAME/tokenizer.json)
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -198,6 +211,7 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
         runtime: args.runtime,
         pins: pins_of(args.pins, &name)?,
         sources: args.sources,
+        tokenizers: parse_flags(&args.tokenizers)?,
     };
     let plan = Plan::new(recipe, options).map_err(|e| e.at(format!("recipe {name}")))?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.options.jobs).build();
@@ -274,6 +288,7 @@ fn fetch(args: FetchArgs) -> Result<bool> {
         jobs: threads(None)?,
         models: args.models,
         sources: args.sources,
+        tokenizers: parse_flags(&args.tokenizers)?,
         ..Options::default()
     };
     let plan = Plan::new(recipe, options).map_err(|e| e.at(format!("recipe {name}")))?;
@@ -295,10 +310,16 @@ fn fetch(args: FetchArgs) -> Result<bool> {
 /// What a build of this kind needed on disk, in bytes a thousand tokens: measured on the default recipe.
 const BYTES_PER_KILOTOKEN: u64 = 780;
 
+/// The same where prompts tell one text again and again.
+const BYTES_PER_REPEATED: u64 = 60;
+
 /// Stages whose outputs are not in the store yet. What depends on downloads is not looked into.
 fn to_run(plan: &Plan) -> Result<Vec<String>> {
-    if plan.recipe.reads_passages() {
+    if plan.recipe.reads_passages() && plan.family != Family::Factoid {
         return Ok(vec!["all that are not in the store, which the sources decide".to_owned()]);
+    }
+    if plan.family == Family::Factoid {
+        return Ok(vec!["texts".to_owned()]);
     }
     let ingested = match plan.recipe.source.kind {
         SourceKind::Babi => ingest(plan)?,
@@ -317,8 +338,18 @@ fn dry_run(plan: &Plan, json: bool) -> Result<()> {
         0 => 300,
         _ => plan.recipe.budget.tokens(length),
     };
-    let tokens: u64 = plan.files.iter().map(|f| of(f.length) * plan.rows_of(f)).sum();
-    let disk = tokens / 1000 * BYTES_PER_KILOTOKEN + rows * 1500;
+    let tokens: u64 = match plan.family {
+        Family::Factoid => {
+            let lengths = plan.recipe.slots.lengths.clone().unwrap_or_default();
+            let cells = slots::chosen(&plan.recipe, &plan.seed, plan.instances());
+            cells.iter().map(|(length, _)| u64::from(lengths[*length])).sum::<u64>() * plan.files.len() as u64
+        }
+        _ => plan.files.iter().map(|f| of(f.length) * plan.rows_of(f)).sum(),
+    };
+    let disk = match plan.family {
+        Family::Factoid => tokens / 1000 * BYTES_PER_REPEATED + rows * 1500,
+        _ => tokens / 1000 * BYTES_PER_KILOTOKEN + rows * 1500,
+    };
     let folder = plan.folder();
     let exists = folder.exists();
     if json {
@@ -329,7 +360,8 @@ fn dry_run(plan: &Plan, json: bool) -> Result<()> {
     }
     let mut out = plan.resolved();
     out += &format!("\n# release       {}{}\n", folder.display(), if exists { " (exists)" } else { "" });
-    out += &format!("# instances     {} of {}\n", plan.instances(), plan.total());
+    let instances = if plan.family == Family::Factoid { "cells    " } else { "instances" };
+    out += &format!("# {instances}     {} of {}\n", plan.instances(), plan.total());
     out += &format!("# files         {} of {}\n", plan.files.len(), plan.grid.len());
     if plan.family == Family::Passage {
         for length in &plan.recipe.grid.lengths {
@@ -352,7 +384,14 @@ fn dry_run(plan: &Plan, json: bool) -> Result<()> {
 
 fn verify_release(args: VerifyArgs) -> Result<bool> {
     let depth = if args.full { Depth::Full } else { Depth::Sampled };
-    let report = verify(&args.release, depth, threads(args.jobs)?)?;
+    let options = Options {
+        models: args.models,
+        tokenizers: parse_flags(&args.tokenizers)?,
+        offline: true,
+        out: PathBuf::from("build"),
+        ..Options::default()
+    };
+    let report = verify_with(&args.release, depth, threads(args.jobs)?, &options)?;
     let well = report.n_findings == 0;
     if args.json {
         print_json(&report)?;
@@ -364,6 +403,9 @@ fn verify_release(args: VerifyArgs) -> Result<bool> {
             Some(row) => format!("{}, row {row}: {}\n", finding.file, finding.what),
             None => format!("{}: {}\n", finding.file, finding.what),
         };
+    }
+    for what in &report.unchecked {
+        out += &format!("not checked: {what}\n");
     }
     if report.n_findings > report.findings.len() as u64 {
         out += &format!("... and {} more\n", report.n_findings - report.findings.len() as u64);

@@ -3,6 +3,7 @@
 use crate::manifest::{Manifest, Match, PassageFacts};
 use crate::pipeline::Outcome;
 use crate::plan::Plan;
+use crate::recipe::Family;
 use crate::story::SourceTask;
 
 /// A share in millionths as a percentage.
@@ -26,7 +27,7 @@ pub(super) fn summary(plan: &Plan, outcome: &Outcome) -> String {
         manifest.rows,
         manifest.files.len(),
         manifest.tokens,
-        plan.tokenizer.name(),
+        plan.ledger.primary().name(),
         bytes / 1_000_000
     );
     let _ = writeln!(out, "  every prompt proven answerable from its final text; none over its budget");
@@ -50,6 +51,11 @@ pub(super) fn summary(plan: &Plan, outcome: &Outcome) -> String {
             manifest.name, manifest.version
         ),
     };
+    if plan.family == Family::Factoid {
+        out += &recall(plan, manifest);
+        laps(outcome);
+        return out;
+    }
     let _ = writeln!(out, "\n  length      rows   tokens, mean   fill, mean   fill, least   repeated sentences");
     for length in plan.recipe.grid.lengths.iter() {
         let files: Vec<_> =
@@ -100,10 +106,43 @@ pub(super) fn summary(plan: &Plan, outcome: &Outcome) -> String {
     for (task, length) in &manifest.starts {
         let _ = writeln!(out, "  {task} begins at {length}: too many of its stories do not fit the lengths before");
     }
-    if !outcome.was_there {
-        let laps: Vec<String> =
-            outcome.watch.laps().iter().map(|(stage, time)| format!("{stage} {:.1} s", time.as_secs_f64())).collect();
-        eprintln!("{} (total {:.1} s)", laps.join(", "), outcome.watch.total().as_secs_f64());
+    laps(outcome);
+    out
+}
+
+/// Says on stderr how long each stage took.
+fn laps(outcome: &Outcome) {
+    if outcome.was_there {
+        return;
+    }
+    let laps: Vec<String> =
+        outcome.watch.laps().iter().map(|(stage, time)| format!("{stage} {:.1} s", time.as_secs_f64())).collect();
+    eprintln!("{} (total {:.1} s)", laps.join(", "), outcome.watch.total().as_secs_f64());
+}
+
+/// What a build of the factoid family came to: its files, and the texts that hold its needles.
+fn recall(plan: &Plan, manifest: &Manifest) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::from("\n  needle                                rows   tokens, mean   tokens, most\n");
+    for (file, data) in plan.files.iter().zip(&manifest.files) {
+        let mean = data.stats.tokens / data.rows.max(1);
+        let _ = writeln!(out, "  {:<34} {:>7}   {mean:>12}   {:>12}", file.config, data.rows, data.stats.tokens_max);
+    }
+    for (language, facts) in &manifest.texts {
+        let (repaired, seams) = facts.repaired_seams;
+        let _ = writeln!(
+            out,
+            "\n  the text in {language}: {} tokens, {} sentence breaks, {} before a sentence that points back\n  \
+             token counts: {repaired} of {seams} seams repaired ({}), {} windows widened",
+            facts.tokens,
+            facts.breaks.0,
+            facts.breaks.1,
+            percent(repaired * 1_000_000 / seams.max(1)),
+            facts.widened
+        );
+        for (what, n) in &facts.repairs {
+            let _ = writeln!(out, "  {n} {what}");
+        }
     }
     out
 }

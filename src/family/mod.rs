@@ -1,4 +1,5 @@
 //! The families of benchmarks: what a prompt of each is made of.
 
+pub mod factoid;
 pub mod passage;
 pub mod reasoning;

@@ -28,6 +28,31 @@ pub(super) struct File {
     /// Releases older than this section carry packs without it.
     #[serde(default)]
     pub matching: Matching,
+    /// The same.
+    #[serde(default)]
+    pub running: Running,
+    /// The same.
+    #[serde(default)]
+    pub factoids: Vec<FactoidWords>,
+}
+
+/// What needs to be known of running text, to hide a sentence in it.
+#[derive(Deserialize, Clone, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Running {
+    pub system: String,
+    pub openings: Vec<String>,
+    pub abbreviations: Vec<String>,
+}
+
+/// A factoid of the paper's Table 2.
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FactoidWords {
+    pub name: String,
+    pub needle: String,
+    pub question: String,
+    pub answers: Vec<String>,
 }
 
 #[derive(Deserialize)]

@@ -4,12 +4,15 @@
 //! its slots. A [`Pack`] writes a message as a sentence and reads a sentence back to messages.
 //! To add a language: put a pack file beside this one and add one line to `LANGUAGES`.
 
+pub mod breaks;
+pub mod essays;
 mod file;
 mod matching;
 mod names;
 mod normal;
 mod pack;
 mod pattern;
+mod quotes;
 mod reader;
 
 pub use matching::{Finder, Pattern, Rules};
@@ -26,12 +29,17 @@ use std::str::FromStr;
 struct Entry {
     code: &'static str,
     file: &'static str,
+    essays: &'static str,
 }
 
 macro_rules! languages {
     ($($code:literal),* $(,)?) => {
         /// Every embedded pack, in the order in which releases list them.
-        const LANGUAGES: &[Entry] = &[$(Entry { code: $code, file: include_str!(concat!($code, ".toml")) }),*];
+        const LANGUAGES: &[Entry] = &[$(Entry {
+            code: $code,
+            file: include_str!(concat!($code, ".toml")),
+            essays: include_str!(concat!("essays/", $code, ".txt")),
+        }),*];
     };
 }
 
@@ -55,6 +63,11 @@ impl Language {
     /// The text of the embedded pack.
     pub fn file(self) -> &'static str {
         LANGUAGES[self.0 as usize].file
+    }
+
+    /// The patterns of its generated essays.
+    pub(crate) fn essays(self) -> &'static str {
+        LANGUAGES[self.0 as usize].essays
     }
 
     /// The embedded pack.

@@ -1,7 +1,8 @@
 //! A language pack: its file, checked and compiled.
 
 use super::Message;
-use super::file::{AnswerWords, File, Instructions, OneOrMany, Person, PromptWords};
+use super::breaks::Marks;
+use super::file::{AnswerWords, FactoidWords, File, Instructions, OneOrMany, Person, PromptWords, Running};
 use super::matching::Rules;
 use super::names::{ACTORS, Kind, OBJECTS, PATTERNS, PLACES, STORY_ACTORS, Slot};
 use super::pattern::{Segment, compile};
@@ -57,6 +58,8 @@ pub struct Pack {
     prompt: PromptWords,
     noise: Vec<char>,
     matching: Rules,
+    running: Running,
+    factoids: Vec<FactoidWords>,
     reader: Option<Reader>,
 }
 
@@ -124,6 +127,8 @@ impl Pack {
             prompt: file.prompt,
             noise,
             matching,
+            running: file.running,
+            factoids: file.factoids,
             reader: None,
         };
         pack.reader = Some(Reader::new(&pack));
@@ -251,6 +256,22 @@ impl Pack {
     /// How answers are found in this language's text.
     pub fn matching(&self) -> &Rules {
         &self.matching
+    }
+
+    /// The system message of the in-context recall test; empty in packs of old releases.
+    pub fn system(&self) -> &str {
+        &self.running.system
+    }
+
+    /// What is to be known of its sentences to hide one more among them.
+    pub fn marks(&self) -> Marks<'_> {
+        let Running { openings, abbreviations, .. } = &self.running;
+        Marks { abbreviations, openings, spaced: self.writes_spaces() }
+    }
+
+    /// The paper's factoids in this language.
+    pub(crate) fn factoids(&self) -> &[FactoidWords] {
+        &self.factoids
     }
 
     pub(crate) fn answers(&self) -> &AnswerWords {

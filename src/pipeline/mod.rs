@@ -1,10 +1,13 @@
 //! The whole path from recipe to release, one call a stage; one module a family.
 
+pub mod factoid;
 pub mod passage;
 pub mod reasoning;
 
+use crate::card;
 use crate::error::{Error, Result};
 use crate::fail;
+use crate::family::factoid::JUDGE;
 use crate::hash::{Digest, release_digest};
 use crate::language::Language;
 use crate::manifest::{self, FORMAT, Manifest, Match};
@@ -16,7 +19,7 @@ use crate::stage::embed::Pins;
 use crate::stage::ingest::{self, SourceFile};
 use crate::stage::journal::Journal;
 use crate::stage::write::DataFile;
-use crate::stage::{haystack, questions};
+use crate::stage::{haystack, questions, texts};
 use crate::store::{Key, Lists, Lock, Store, sync_dir, write_aside};
 use crate::verify::check_sums;
 use std::collections::BTreeMap;
@@ -44,6 +47,7 @@ pub fn build(plan: &Plan) -> Result<Outcome> {
     match plan.family {
         Family::Reasoning => reasoning::build(plan, &store, folder),
         Family::Passage => passage::build(plan, &store, folder),
+        Family::Factoid => factoid::build(plan, folder),
     }
 }
 
@@ -101,6 +105,7 @@ pub fn rederive(plan: &Plan) -> Result<Drift> {
     match plan.family {
         Family::Reasoning => reasoning::drift(plan, &store),
         Family::Passage => passage::drift(plan, &store),
+        Family::Factoid => fail!("--rederive: this recipe has no pinned stage, all of it is exact"),
     }
 }
 
@@ -108,11 +113,13 @@ pub fn rederive(plan: &Plan) -> Result<Drift> {
 /// in the store.
 pub fn fetch(plan: &Plan) -> Result<Vec<SourceFile>> {
     let mut sources = Vec::new();
-    if plan.recipe.reads_passages() || plan.recipe.source.kind != SourceKind::Simulate {
+    if plan.family == Family::Factoid {
+        sources.extend(texts::read(plan)?.files);
+    } else if plan.recipe.reads_passages() || plan.recipe.source.kind != SourceKind::Simulate {
         let locator = Locator::new(plan)?;
         match plan.family {
             Family::Passage => sources.extend(questions::read(plan, &locator)?.files),
-            Family::Reasoning => sources.extend(ingest::ingest(plan)?.files),
+            _ => sources.extend(ingest::ingest(plan)?.files),
         }
         if plan.recipe.reads_passages() {
             sources.extend(haystack::read(plan, &locator)?.files);
@@ -226,6 +233,8 @@ impl Finished<'_> {
             starts: BTreeMap::new(),
             answerers: BTreeMap::new(),
             distinct_sentences: BTreeMap::new(),
+            tokenizers: plan.ledger.facts(),
+            texts: BTreeMap::new(),
             passages: None,
         })
     }
@@ -235,7 +244,10 @@ impl Finished<'_> {
         let plan = self.plan;
         let mut texts: BTreeMap<String, String> = BTreeMap::new();
         texts.insert("recipe.toml".to_owned(), plan.resolved());
-        texts.insert("README.md".to_owned(), manifest::card(plan, manifest));
+        texts.insert("README.md".to_owned(), card::card(plan, manifest));
+        if plan.family == Family::Factoid {
+            texts.insert("judge.json".to_owned(), JUDGE.to_owned());
+        }
         let json = serde_json::to_string_pretty(manifest).expect("a manifest is plain data");
         texts.insert("manifest.json".to_owned(), json + "\n");
         for (language, _) in &plan.packs {

@@ -7,7 +7,7 @@ use crate::hash::Digest;
 use crate::language::Language;
 use crate::manifest::{self, PassageFacts};
 use crate::plan::{FilePlan, Plan, pairs};
-use crate::recipe::{Haystack as In, Ranking};
+use crate::recipe::{By, Haystack as In, Length, Ranking};
 use crate::report::Stopwatch;
 use crate::source::locate::Locator;
 use crate::stage::assemble::RowPlan;
@@ -31,11 +31,12 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     let mut watch = Stopwatch::start();
     let read = Read::new(plan)?;
     watch.lap("ingest");
-    let counter = Counter::new(plan, &read.haystack);
-    let chosen = questions::choose(plan, &read.questions, &read.haystack, &counter)?;
+    let counters = Counter::all(plan, &read.haystack)?;
+    let counter = &counters[0];
+    let chosen = questions::choose(plan, &read.questions, &read.haystack, &counters)?;
     watch.lap("select");
     let mut pins = Pins::new(plan);
-    let ranked = Ranked::new(plan, store, &read, &chosen, &counter, &mut pins, &mut watch)?;
+    let ranked = Ranked::new(plan, store, &read, &chosen, counter, &mut pins, &mut watch)?;
     let identity = identity(plan, &ranked.stages, &pins);
     if folder.exists() {
         let manifest = there_already(plan, &identity, &folder)?;
@@ -43,7 +44,7 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
         let accepted = manifest::compare(&manifest)?;
         return Ok(Outcome { folder, manifest, accepted, was_there: true, watch });
     }
-    let inputs = Inputs::new(plan, &chosen.instances, &chosen.apart, &counter, &ranked.rankings);
+    let inputs = Inputs::new(plan, &chosen.instances, &chosen.apart, &counters, &ranked.rankings);
     let files = rows(plan, &chosen, &inputs)?;
     watch.lap("fit");
     let partial = beside(&folder, "partial");
@@ -66,18 +67,19 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
 pub(super) fn drift(plan: &Plan, store: &Store) -> Result<Drift> {
     let mut watch = Stopwatch::start();
     let read = Read::new(plan)?;
-    let counter = Counter::new(plan, &read.haystack);
-    let chosen = questions::choose(plan, &read.questions, &read.haystack, &counter)?;
+    let counters = Counter::all(plan, &read.haystack)?;
+    let counter = &counters[0];
+    let chosen = questions::choose(plan, &read.questions, &read.haystack, &counters)?;
     let mut old = Pins::new(plan).remembering();
     let mut new = Pins::fresh(plan).remembering();
-    let pinned = Ranked::new(plan, store, &read, &chosen, &counter, &mut old, &mut watch)?;
-    let fresh = Ranked::new(plan, store, &read, &chosen, &counter, &mut new, &mut watch)?;
+    let pinned = Ranked::new(plan, store, &read, &chosen, counter, &mut old, &mut watch)?;
+    let fresh = Ranked::new(plan, store, &read, &chosen, counter, &mut new, &mut watch)?;
     let mut drift = Drift::default();
     drift.components(&old, &new);
     for (a, b) in pinned.rankings.lists().zip(fresh.rankings.lists()) {
         drift.lists(a, b)?;
     }
-    let sides = [&pinned, &fresh].map(|r| Inputs::new(plan, &chosen.instances, &chosen.apart, &counter, &r.rankings));
+    let sides = [&pinned, &fresh].map(|r| Inputs::new(plan, &chosen.instances, &chosen.apart, &counters, &r.rankings));
     let [a, b] = &sides;
     for (x, y) in rows(plan, &chosen, a)?.iter().zip(&rows(plan, &chosen, b)?) {
         for (p, q) in x.groups.iter().flatten().zip(y.groups.iter().flatten()) {
@@ -188,7 +190,7 @@ impl Ranked {
             params: json!({
                 "engine": plan.recipe.retrieval.engine, "ranking": plan.recipe.retrieval.ranking, "haystack": own.map(|h| h.to_string()),
                 "need": plan.recipe.budget.tokens(plan.largest()), "prompts": plan.recipe.grid.prompts, "pairs": pairs(&plan.recipe).iter().map(|(n, h)| format!("{n}-{h}")).collect::<Vec<_>>(),
-                "tokenizer": plan.tokenizer.name(), "leaks": leaks::VERSION,
+                "tokenizers": plan.ledger.bounding().iter().map(|t| t.digest()).collect::<Vec<_>>(), "leaks": leaks::VERSION,
                 "questions": questions::VERSION, "passages": passages::VERSION,
             }),
             inputs: inputs.clone(),
@@ -231,12 +233,25 @@ fn instances_digest(chosen: &Chosen) -> Digest {
 
 /// Fits every row of every file.
 fn rows(plan: &Plan, chosen: &Chosen, inputs: &Inputs<'_>) -> Result<Vec<FileRows>> {
-    let of = |file: &FilePlan| -> Result<FileRows> {
+    let asked = |file: &FilePlan| -> &[u32] {
         let cell = file.cell.expect("a file of this family has a cell");
         let asked = &chosen.cells[&(file.language, cell.question)];
-        let asked = &asked[..(plan.instances() as usize).min(asked.len())];
-        let rows: Vec<Vec<RowPlan>> =
-            asked.par_iter().map(|index| inputs.fit(*index as usize, file)).collect::<Result<_>>()?;
+        &asked[..(plan.instances() as usize).min(asked.len())]
+    };
+    // Where all languages hold the same distractors: the least that any file of a length allows an instance.
+    let mut least: BTreeMap<(Length, u32), u32> = BTreeMap::new();
+    if plan.recipe.budget.by == By::Content {
+        for file in &plan.grid {
+            let fitted = |index: &u32| inputs.most(*index as usize, file).map(|n| (*index, n));
+            let all: Vec<(u32, u32)> = asked(file).par_iter().map(fitted).collect::<Result<_>>()?;
+            for (index, n) in all {
+                least.entry((file.length, index)).and_modify(|known| *known = n.min(*known)).or_insert(n);
+            }
+        }
+    }
+    let of = |file: &FilePlan| -> Result<FileRows> {
+        let fit = |index: &u32| inputs.fit(*index as usize, file, least.get(&(file.length, *index)).copied());
+        let rows: Vec<Vec<RowPlan>> = asked(file).par_iter().map(fit).collect::<Result<_>>()?;
         Ok(FileRows::new(file.clone(), rows.concat()))
     };
     plan.files.iter().map(of).collect()

@@ -2,15 +2,15 @@
 
 use super::{Drift, Finished, Outcome, Stages, beside, identity, there_already};
 use crate::embedder::{Role, ngram};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::language::Language;
 use crate::manifest;
 use crate::plan::{FilePlan, Plan};
-use crate::recipe::{EmbedderName, Kind, Ranking, Recipe};
-use crate::record::{LocalPool, Passage};
+use crate::recipe::{By, EmbedderName, Kind, Length, Ranking, Recipe, Strategy};
+use crate::record::{Instance, LocalPool, Passage};
 use crate::report::{Progress, Stopwatch};
-use crate::stage::assemble::{RowPlan, Sizes, fit, local_story};
+use crate::stage::assemble::{Bounding, RowPlan, Sizes, fit, local_story, shorten};
 use crate::stage::embed::{self, Pins, Texts, Vectors};
 use crate::stage::ingest::{Ingested, ingest};
 use crate::stage::journal::Journal;
@@ -21,9 +21,10 @@ use crate::stage::stories::{Inputs, Ranked, Side, holds};
 use crate::stage::write::{FileRows, write};
 use crate::stage::{distractors, retrieve};
 use crate::store::{Key, Lists, Store};
+use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Builds a release.
@@ -45,8 +46,9 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     }
     let lines = read_pools(plan, &pools)?;
     watch.lap("read back");
+    check_seams(plan, &pools)?;
     let sizes = sizes(plan, &selected);
-    let files = rows(plan, &selected, &sizes, &pools, &ranked)?;
+    let files = Fitting { plan, selected: &selected, sizes: &sizes, pools: &pools, ranked: &ranked }.rows()?;
     watch.lap("fit");
     let partial = beside(&folder, "partial");
     let journal = Journal::open(&partial, &identity)?;
@@ -57,7 +59,9 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
             Some(Side { language, kind, pool, lines, ranked: &ranked[&(kind, ranking_of(plan, language, kind))] })
         })
         .collect();
-    let inputs = Inputs { plan, instances: &selected.instances, sizes: &sizes, sides: &sides };
+    let primary: BTreeMap<Language, Vec<Sizes>> =
+        sizes.into_iter().map(|(language, each)| (language, each.into_iter().next().unwrap_or_default())).collect();
+    let inputs = Inputs { plan, instances: &selected.instances, sizes: &primary, sides: &sides };
     write(plan, &inputs, &files, &journal)?;
     watch.lap("write");
     let distinct = lines.iter().filter(|((_, kind), _)| *kind == Kind::Synthetic);
@@ -96,7 +100,8 @@ pub(super) fn drift(plan: &Plan, store: &Store) -> Result<Drift> {
     for mut pins in [Pins::new(plan).remembering(), Pins::fresh(plan).remembering()] {
         let prepared = Prepared::new(plan, store, &keys, &ingested, natural.as_ref(), &mut pins, &mut watch)?;
         let sizes = sizes(plan, &prepared.selected);
-        let files = rows(plan, &prepared.selected, &sizes, &prepared.pools, &prepared.ranked)?;
+        let Prepared { selected, pools, ranked, .. } = &prepared;
+        let files = Fitting { plan, selected, sizes: &sizes, pools, ranked }.rows()?;
         sides.push((pins, prepared, files));
     }
     let (fresh, pinned) = (sides.pop().expect("two sides"), sides.pop().expect("two sides"));
@@ -203,7 +208,8 @@ impl Keys {
             version: select::VERSION,
             params: json!({
                 "source": recipe.source, "stories": recipe.stories, "lengths": recipe.grid.lengths, "budget": recipe.budget,
-                "tokenizer": plan.tokenizer.name(), "strategies": recipe.prompt.strategies,
+                "tokenizers": plan.ledger.bounding().iter().map(|t| t.digest()).collect::<Vec<_>>(),
+                "strategies": recipe.prompt.strategies, "special": recipe.tokens.special,
                 "instruction": recipe.prompt.instruction_language, "instances": plan.instances(),
             }),
             inputs,
@@ -222,7 +228,7 @@ impl Keys {
                     stage: "localize",
                     version: localize::VERSION,
                     params: json!({
-                        "kind": kind, "language": pack.code(), "tokenizer": plan.tokenizer.name(), "pool": recipe.distractors.pool,
+                        "kind": kind, "language": pack.code(), "tokenizer": plan.ledger.primary().digest(), "pool": recipe.distractors.pool,
                     }),
                     inputs: vec![*digest, made_of],
                 };
@@ -258,23 +264,26 @@ type Pools = BTreeMap<(Language, Kind), LocalPool>;
 
 /// Is anything of this language written? A pivoted ranking needs the vectors of all languages in any case.
 fn is_written(plan: &Plan, language: Language, kind: Kind) -> bool {
-    plan.files.iter().any(|file| (file.language, file.kind) == (language, kind))
+    // Where all languages hold the same distractors, those that a flag leaves out still set them.
+    let files = if plan.recipe.budget.by == By::Content { &plan.grid } else { &plan.files };
+    files.iter().any(|file| (file.language, file.kind) == (language, kind))
 }
 
 fn pools(plan: &Plan, store: &Store, keys: &Keys, passages: &[Passage], natural: Option<&Natural>) -> Result<Pools> {
     let progress = Progress::new("localize", keys.local.len() as u64, "pools");
     let mut pools = Pools::new();
+    let primary = plan.ledger.primary();
     for (&(language, kind), key) in &keys.local {
         let needed = kind != Kind::Noise || is_written(plan, language, kind);
         if needed {
             let pack = plan.pack(language);
             let pool = store.get_or(key, || {
                 Ok(match kind {
-                    Kind::Synthetic => localize::localize(passages, pack, plan.tokenizer),
-                    Kind::Natural => localize::pool(natural.expect("read").lines(language), plan.tokenizer),
+                    Kind::Synthetic => localize::localize(passages, pack, primary),
+                    Kind::Natural => localize::pool(natural.expect("read").lines(language), primary),
                     Kind::Noise => {
                         let texts = distractors::noise(&plan.seed, pack, plan.recipe.distractors.pool);
-                        localize::pool(texts, plan.tokenizer)
+                        localize::pool(texts, primary)
                     }
                 })
             })?;
@@ -463,38 +472,116 @@ fn read_pools<'a>(plan: &Plan, pools: &'a Pools) -> Result<BTreeMap<(Language, K
     Ok(lines)
 }
 
-fn sizes(plan: &Plan, selected: &Selected) -> BTreeMap<Language, Vec<Sizes>> {
-    let of = |language: Language| {
-        let pack = plan.pack(language);
-        selected.instances.par_iter().map(|instance| Sizes::of(&local_story(plan, instance, pack), plan)).collect()
-    };
-    let mut languages: Vec<Language> = plan.files.iter().map(|file| file.language).collect();
-    languages.sort();
-    languages.dedup();
-    languages.into_iter().map(|language| (language, of(language))).collect()
+/// Counts of lines are added: each tokenizer that bounds a prompt must tokenise lines apart.
+fn check_seams(plan: &Plan, pools: &Pools) -> Result<()> {
+    let mut seams: BTreeSet<(char, char)> = BTreeSet::new();
+    for pool in pools.values() {
+        let lines = || pool.text.split_terminator('\n').filter(|line| !line.is_empty());
+        let lasts: BTreeSet<char> = lines().filter_map(|line| line.chars().next_back()).collect();
+        let firsts: BTreeSet<char> = lines().filter_map(|line| line.chars().next()).chain(['<']).collect();
+        seams.extend(lasts.iter().flat_map(|last| firsts.iter().map(|first| (*last, *first))));
+    }
+    for tokenizer in plan.ledger.bounding() {
+        if !tokenizer.lines_add(seams.iter().copied()) {
+            let what = format!("the tokenizer {} joins lines: their counts do not add up", tokenizer.name());
+            let help = "name it under tokens.also with budget.fit = \"primary\", where whole prompts are counted";
+            return Err(Error::new(what).help(help));
+        }
+    }
+    Ok(())
 }
 
-/// Fits every row of every file.
-fn rows(
-    plan: &Plan,
-    selected: &Selected,
-    sizes: &BTreeMap<Language, Vec<Sizes>>,
-    pools: &Pools,
-    ranked: &Rankings,
-) -> Result<Vec<FileRows>> {
-    let plan_file = |file: &FilePlan| -> Result<FileRows> {
-        let ranked = &ranked[&(file.kind, ranking_of(plan, file.language, file.kind))];
-        let pool = &pools[&(file.language, file.kind)];
-        let budget = plan.budget(file.length, file.strategy);
-        let rows = selected.instances.par_iter().enumerate().filter(|(_, i)| holds(&selected.starts, i, file.length));
-        let rows = rows.map(|(index, instance)| {
-            let ranking = match budget {
-                Some(_) => ranked.get(plan, index, instance)?,
-                None => Vec::new(),
-            };
-            fit(index, &sizes[&file.language][index], &ranking, pool, budget).map_err(|e| e.at(&file.config))
-        });
-        Ok(FileRows::new(file.clone(), rows.collect::<Result<Vec<RowPlan>>>()?))
+/// By language and bounding tokenizer, the primary one first: counts of each instance.
+type AllSizes = BTreeMap<Language, Vec<Vec<Sizes>>>;
+
+fn sizes(plan: &Plan, selected: &Selected) -> AllSizes {
+    let of = |language: Language, tokenizer: &Tokenizer| {
+        let pack = plan.pack(language);
+        let sizes = |instance: &Instance| Sizes::of(&local_story(plan, instance, pack), plan, tokenizer);
+        selected.instances.par_iter().map(sizes).collect()
     };
-    plan.files.iter().map(plan_file).collect()
+    let files = if plan.recipe.budget.by == By::Content { &plan.grid } else { &plan.files };
+    let mut languages: Vec<Language> = files.iter().map(|file| file.language).collect();
+    languages.sort();
+    languages.dedup();
+    let each = |language| plan.ledger.bounding().iter().map(|tokenizer| of(language, tokenizer)).collect();
+    languages.into_iter().map(|language| (language, each(language))).collect()
+}
+
+/// What fitting rows needs.
+struct Fitting<'a> {
+    plan: &'a Plan,
+    selected: &'a Selected,
+    sizes: &'a AllSizes,
+    pools: &'a Pools,
+    ranked: &'a Rankings,
+}
+
+/// The least passages that an instance's row has in any language, by length, strategy and kind, and instance.
+type Least = BTreeMap<(Length, Strategy, Kind), Vec<u32>>;
+
+impl Fitting<'_> {
+    /// Fits every row of every file.
+    fn rows(&self) -> Result<Vec<FileRows>> {
+        let plan = self.plan;
+        let others = self.others();
+        let mut least = Least::new();
+        if plan.recipe.budget.by == By::Content {
+            for file in &plan.grid {
+                let rows = self.file(file, &others)?;
+                let key = (file.length, file.strategy, file.kind);
+                let entry = least.entry(key).or_insert_with(|| vec![u32::MAX; self.selected.instances.len()]);
+                for row in rows {
+                    let mine = &mut entry[row.instance as usize];
+                    *mine = row.passages.min(*mine);
+                }
+            }
+        }
+        let file = |file: &FilePlan| -> Result<FileRows> {
+            let mut rows = self.file(file, &others)?;
+            if let Some(least) = least.get(&(file.length, file.strategy, file.kind)) {
+                let pool = &self.pools[&(file.language, file.kind)];
+                for row in &mut rows {
+                    let ranking = self.ranking(file, row.instance as usize)?;
+                    *row = shorten(*row, least[row.instance as usize], &ranking, pool);
+                }
+            }
+            Ok(FileRows::new(file.clone(), rows))
+        };
+        plan.files.iter().map(file).collect()
+    }
+
+    /// Tokens of the pools under the bounding tokenizers beside the primary one.
+    fn others(&self) -> BTreeMap<(Language, Kind), Vec<Vec<u32>>> {
+        let counted = |pool: &LocalPool| {
+            let texts = || (0..pool.len()).into_par_iter().map(|n| pool.passage(n));
+            self.plan.ledger.bounding()[1..].iter().map(|t| localize::counts(texts(), t)).collect()
+        };
+        self.pools.iter().map(|(side, pool)| (*side, counted(pool))).collect()
+    }
+
+    fn ranking(&self, file: &FilePlan, index: usize) -> Result<Vec<u32>> {
+        let ranked = &self.ranked[&(file.kind, ranking_of(self.plan, file.language, file.kind))];
+        match self.plan.budget(file.length, file.strategy) {
+            Some(_) => ranked.get(self.plan, index, &self.selected.instances[index]),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn file(&self, file: &FilePlan, others: &BTreeMap<(Language, Kind), Vec<Vec<u32>>>) -> Result<Vec<RowPlan>> {
+        let side = (file.language, file.kind);
+        let pool = &self.pools[&side];
+        let budget = self.plan.budget(file.length, file.strategy);
+        let sizes = &self.sizes[&file.language];
+        let selected = self.selected;
+        let rows = selected.instances.par_iter().enumerate().filter(|(_, i)| holds(&selected.starts, i, file.length));
+        let rows = rows.map(|(index, _)| {
+            let more = others[&side].iter().zip(&sizes[1..]);
+            let more: Vec<Bounding<'_>> =
+                more.map(|(tokens, sizes)| Bounding { sizes: &sizes[index], tokens }).collect();
+            fit(index, &sizes[0][index], &self.ranking(file, index)?, pool, budget, &more)
+                .map_err(|e| e.at(&file.config))
+        });
+        rows.collect()
+    }
 }

@@ -13,6 +13,7 @@ pub fn files(recipe: &Recipe) -> Vec<FilePlan> {
     match recipe.family() {
         Family::Reasoning => story_files(recipe),
         Family::Passage => cell_files(recipe),
+        Family::Factoid => super::slots::files(recipe),
     }
 }
 
@@ -30,7 +31,7 @@ fn story_files(recipe: &Recipe) -> Vec<FilePlan> {
                     if kinds.len() > 1 {
                         config += &format!("_{}", kind.name());
                     }
-                    all.push(FilePlan { language, length, strategy, kind, cell: None, config });
+                    all.push(FilePlan { language, length, strategy, kind, cell: None, needle: None, config });
                 }
             }
         }
@@ -61,7 +62,7 @@ fn cell_files(recipe: &Recipe) -> Vec<FilePlan> {
                 }
                 let cell = Some(Cell { haystack, question, prompt });
                 let (strategy, kind) = (Strategy::ZeroShot, Kind::Natural);
-                let file = FilePlan { language: needle, length, strategy, kind, cell, config };
+                let file = FilePlan { language: needle, length, strategy, kind, cell, needle: None, config };
                 if !all.contains(&file) {
                     all.push(file);
                 }

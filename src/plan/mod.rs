@@ -1,6 +1,7 @@
 //! The recipe as it is meant: names resolved, packs read, filters applied. Printing it is the dry run.
 
 mod cells;
+pub mod slots;
 
 pub use cells::{files, pairs};
 
@@ -9,12 +10,15 @@ use crate::fail;
 use crate::hash::Digest;
 use crate::language::{Language, Pack};
 use crate::recipe::{
-    Allowance, Engine, Family, Haystack, Kind, Length, Position, PromptKind, Recipe, SeedSource, Strategy, Task,
+    Allowance, By, CollectionKind, Engine, Family, Haystack, Kind, Last, Length, Model, Name, Position, PromptKind,
+    Ranking, Recipe, SeedSource, Strategy, Task,
 };
 use crate::seed::Seed;
+use crate::source::tokenizers;
 use crate::story::SourceTask;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::Ledger;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What the command line narrows. Selection uses the recipe's full grid; this acts afterwards.
@@ -92,6 +96,8 @@ pub struct Options {
     pub pins: Vec<PathBuf>,
     /// A file of further pins of sources.
     pub sources: Option<PathBuf>,
+    /// Where the files of tokenizers are, by name.
+    pub tokenizers: BTreeMap<String, PathBuf>,
 }
 
 /// One data file of a release.
@@ -107,6 +113,8 @@ pub struct FilePlan {
     pub kind: Kind,
     /// MLNeedle's further axes; none in other families.
     pub cell: Option<Cell>,
+    /// Of the factoid family: which of the recipe's needles.
+    pub needle: Option<u32>,
     /// The config's name: `zh_8k`, with strategy and kind where the recipe has several; `de_en_8k` for German
     /// needles in English haystacks.
     pub config: String,
@@ -142,8 +150,8 @@ pub struct Plan {
     pub packs: Vec<(Language, Pack)>,
     /// The English pack, which reads bAbI.
     pub english: Pack,
-    /// What lengths are counted with.
-    pub tokenizer: Tokenizer,
+    /// What tokens are counted with.
+    pub ledger: Ledger,
     /// Instances of each source task, in the recipe's order of tasks.
     pub counts: Vec<(Task, SourceTask, u32)>,
     /// Kinds of distractors.
@@ -164,8 +172,10 @@ impl Plan {
         }
         let family = recipe.family();
         let seed = read_seed(&recipe.release.seed)?;
-        if family == Family::Passage {
-            cells::fill_cells(&mut recipe)?;
+        match family {
+            Family::Passage => cells::fill_cells(&mut recipe)?,
+            Family::Factoid => slots::fill(&mut recipe)?,
+            Family::Reasoning => {}
         }
         if let Some(date) = &recipe.release.date
             && !is_date(date)
@@ -195,6 +205,25 @@ impl Plan {
         {
             fail!("budget.answer has no number for the strategy {}", strategy.name());
         }
+        if family != Family::Factoid && matches!(recipe.haystack.kind, CollectionKind::Text | CollectionKind::Essays) {
+            return Err(Error::new("haystack.kind must be \"tsv\" or \"squad\" here: passages, not running text")
+                .help("running text is for source.kind = \"text\""));
+        }
+        let names: Vec<&Name> = recipe.tokens.names().collect();
+        no_repeats("tokens", &names)?;
+        if let Some(name) = recipe.tokens.files.keys().find(|name| !names.contains(name)) {
+            fail!("tokens.files.{name} does nothing: tokens.primary and tokens.also do not name it");
+        }
+        if recipe.budget.by == By::Content {
+            if recipe.retrieval.ranking != Ranking::Pivot {
+                fail!("budget.by = \"content\" needs retrieval.ranking = \"pivot\": one ranking for all languages");
+            }
+            if recipe.prompt.last == Some(Last::Cut) {
+                fail!(
+                    "budget.by = \"content\" needs prompt.last = \"whole\": a cut passage is another in each language"
+                );
+            }
+        }
         if family == Family::Reasoning && recipe.retrieval.engine == Engine::Hnsw {
             return Err(Error::new(
                 "retrieval.engine = \"hnsw\" is for MLNeedle's large haystacks: a story leaves out passages of its own",
@@ -219,6 +248,10 @@ impl Plan {
         options.filter.canonical(grid);
         let filter = &options.filter;
         narrow("--languages", &filter.languages, &grid.languages)?;
+        if family == Family::Factoid && filter.lengths.is_some() {
+            return Err(Error::new("--lengths: this recipe's lengths are cells of a grid")
+                .help("--limit N makes the first N cells; other lengths are slots.lengths in the recipe"));
+        }
         narrow("--lengths", &filter.lengths, &grid.lengths)?;
         if filter.limit == Some(0) {
             fail!("--limit 0 leaves no instance");
@@ -226,8 +259,8 @@ impl Plan {
         let files = all.iter().filter(|file| filter.keeps(file)).cloned().collect();
         let packs = grid.languages.iter().map(|l| Ok((*l, l.pack()?))).collect::<Result<Vec<_>>>()?;
         let english = "en".parse::<Language>().expect("the English pack is embedded").pack()?;
-        let tokenizer = Tokenizer::new(recipe.tokens.primary);
-        Ok(Plan { recipe, family, seed, packs, english, tokenizer, counts, kinds, grid: all, files, options })
+        let ledger = tokenizers::ledger(&recipe, &options)?;
+        Ok(Plan { recipe, family, seed, packs, english, ledger, counts, kinds, grid: all, files, options })
     }
 
     /// The pack of a language of the recipe.
@@ -256,16 +289,22 @@ impl Plan {
         match self.family {
             Family::Reasoning => self.counts.iter().map(|(.., n)| n).sum(),
             Family::Passage => self.recipe.grid.samples.unwrap_or_default(),
+            Family::Factoid => slots::cells(&self.recipe),
         }
     }
 
-    /// Rows of a file: its instances, times positions, and twice with twins.
+    /// Rows of a file: its instances (of a grid of lengths and depths: its cells), times positions, and twice with twins.
     pub fn rows_of(&self, file: &FilePlan) -> u64 {
         let each = file.cell.map_or(1, |cell| {
             let positions = cell.haystack.map_or(1, |_| self.positions().len() as u64);
             positions * if cell.prompt == PromptKind::Existence { 2 } else { 1 }
         });
         u64::from(self.instances()) * each
+    }
+
+    /// Models whose windows the card compares with.
+    pub fn models(&self) -> impl Iterator<Item = &'static Model> {
+        models_of(&self.recipe)
     }
 
     /// Where needles are asked to stand.
@@ -314,8 +353,23 @@ impl Plan {
         parts.extend(self.files.iter().map(|f| f.config.clone()));
         parts.push(self.instances().to_string());
         parts.extend(self.packs.iter().map(|(_, pack)| pack.digest().to_string()));
+        parts.extend(self.ledger.all().iter().map(|tokenizer| tokenizer.digest().to_string()));
         Digest::of_parts(parts.iter().map(|p| p.as_bytes()))
     }
+}
+
+/// Is a prompt, with what is kept free for answer and chat template, longer than a model's window? `counts` are its
+/// tokens by tokenizer, the primary one first: the model's own counts if it is there, else the primary one.
+pub fn exceeds(model: &Model, counts: &[(&str, u64)], reserve: u64) -> bool {
+    let own = counts.iter().find(|(name, _)| *name == model.tokenizer).or(counts.first());
+    own.is_some_and(|(_, tokens)| tokens + reserve > u64::from(model.window))
+}
+
+/// Models whose windows a recipe compares with, each once.
+pub fn models_of(recipe: &Recipe) -> impl Iterator<Item = &'static Model> {
+    let named = recipe.tokens.models.iter().map(|name| name.0);
+    let own = recipe.slots.model.filter(|own| !recipe.tokens.models.contains(own));
+    named.chain(own.map(|name| name.0))
 }
 
 /// Instances of each source task, in the order of the tasks.

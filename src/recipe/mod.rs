@@ -1,11 +1,15 @@
 //! The recipe as it is written: what a release is, with every key's default. Opens nothing.
 
+mod factoid;
 mod passage;
 mod read;
+mod tokens;
 mod values;
 
+pub use factoid::*;
 pub use passage::*;
 pub use read::BUILT_IN;
+pub use tokens::*;
 pub use values::{Haystack, Length, Name, OneOrMany, Pairs, QuestionLanguage, SeedSource, Task, Version};
 
 use crate::language::Language;
@@ -49,6 +53,12 @@ pub struct Recipe {
     /// What is put around the context.
     #[serde(default)]
     pub prompt: Prompt,
+    /// Lengths and depths of the in-context recall test.
+    #[serde(default)]
+    pub slots: Slots,
+    /// What is hidden in running text, and asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needles: Vec<Factoid>,
 }
 
 /// `[release]`
@@ -82,6 +92,8 @@ pub enum Family {
     Reasoning,
     /// One passage that holds the answer, among others: MLNeedle.
     Passage,
+    /// One sentence in running text: the in-context recall test.
+    Factoid,
 }
 
 impl Family {
@@ -90,6 +102,7 @@ impl Family {
         match self {
             Family::Reasoning => "reasoning",
             Family::Passage => "passage",
+            Family::Factoid => "factoid",
         }
     }
 }
@@ -130,6 +143,8 @@ pub enum SourceKind {
     Babi,
     /// Questions about passages in SQuAD's format, parallel by their ids: MLQA, XQuAD.
     Squad,
+    /// Sentences hidden in running text.
+    Text,
 }
 
 /// One of a source's splits.
@@ -357,11 +372,24 @@ pub struct Budget {
     /// What a length bounds.
     #[serde(skip_serializing_if = "Bound::is_prompt")]
     pub counts: Bound,
+    /// Under which tokenizers a prompt must fit.
+    #[serde(skip_serializing_if = "Fit::is_primary")]
+    pub fit: Fit,
+    /// Whether all languages hold the same distractors.
+    #[serde(skip_serializing_if = "By::is_tokens")]
+    pub by: By,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Budget { unit: 1000, answer: Allowance::Same(64), template: 32, counts: Bound::Prompt }
+        Budget {
+            unit: 1000,
+            answer: Allowance::Same(64),
+            template: 32,
+            counts: Bound::Prompt,
+            fit: Fit::Primary,
+            by: By::Tokens,
+        }
     }
 }
 
@@ -408,30 +436,6 @@ pub enum Allowance {
     Each(BTreeMap<Strategy, u32>),
 }
 
-/// `[tokens]`
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Tokens {
-    /// The tokenizer that lengths are counted with.
-    pub primary: TokenizerName,
-}
-
-impl Default for Tokens {
-    fn default() -> Self {
-        Tokens { primary: TokenizerName::O200kBase }
-    }
-}
-
-/// `tokens.primary`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TokenizerName {
-    /// OpenAI's o200k_base.
-    O200kBase,
-    /// OpenAI's cl100k_base.
-    Cl100kBase,
-}
-
 /// `[prompt]`
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -451,6 +455,12 @@ pub struct Prompt {
     /// What becomes of the first passage that does not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Last>,
+    /// How system message, document and question are put together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Layout>,
+    /// The system message, in place of the language packs'.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
 }
 
 impl Default for Prompt {
@@ -462,6 +472,8 @@ impl Default for Prompt {
             first_label: None,
             middle: None,
             last: None,
+            layout: None,
+            system: None,
         }
     }
 }

@@ -23,6 +23,12 @@ pub struct Collection {
     pub split: Split,
     /// Passages that are drawn, the same in every language. (All of a SQuAD file's are taken.)
     pub sample: u32,
+    /// What a line of a text file is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<Lines>,
+    /// May a text that is too short for a length be told again from its beginning?
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<bool>,
 }
 
 impl Default for Collection {
@@ -34,6 +40,8 @@ impl Default for Collection {
             files: OneOrMany::One("{name}_collection.tsv".to_owned()),
             split: Split::Dev,
             sample: 10_000,
+            lines: None,
+            repeat: None,
         }
     }
 }
@@ -46,6 +54,20 @@ pub enum CollectionKind {
     Tsv,
     /// The contexts of a SQuAD file, parallel by the ids of their questions.
     Squad,
+    /// Running text: plain text or Markdown, files or folders, in the order written.
+    Text,
+    /// Essays of our own generator, in each language.
+    Essays,
+}
+
+/// `haystack.lines`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lines {
+    /// Lines of a paragraph are wrapped: a blank line ends it.
+    Wrapped,
+    /// Each line is a paragraph.
+    Paragraphs,
 }
 
 /// `grid.positions`: where the needle is asked to stand among the passages.

@@ -1,7 +1,6 @@
 //! Reads and writes recipes: what is unknown, or does nothing, is refused.
 
-use super::{EmbedderName, Family, Kind, Length, Recipe, SourceKind};
-
+use super::{CollectionKind, EmbedderName, Family, Kind, Length, OneOrMany, Recipe, SourceKind};
 use crate::error::{Error, Result};
 use crate::fail;
 use std::path::Path;
@@ -28,6 +27,23 @@ impl Recipe {
         if self.family() == Family::Passage && !has("grid", "lengths") {
             self.grid.lengths = MLNEEDLE_LENGTHS.map(Length).to_vec();
         }
+        if self.family() == Family::Factoid {
+            let haystack = &mut self.haystack;
+            if !has("haystack", "kind") {
+                haystack.kind = match has("haystack", "files") {
+                    true => CollectionKind::Text,
+                    false => CollectionKind::Essays,
+                };
+            }
+            if !has("haystack", "files") {
+                haystack.files = OneOrMany::Many(Vec::new());
+            }
+            if !has("grid", "languages") {
+                self.grid.languages.retain(|language| language.code() == "en");
+            }
+            self.grid.lengths = vec![Length(0)];
+            self.budget.unit = 1;
+        }
         // Texts from outside have a licence of their own, which nothing here knows.
         if self.reads_passages() && !has("release", "licence") {
             self.release.licence = "LicenseRef-unstated".to_owned();
@@ -39,6 +55,7 @@ impl Recipe {
         match self.source.kind {
             SourceKind::Simulate | SourceKind::Babi => Family::Reasoning,
             SourceKind::Squad => Family::Passage,
+            SourceKind::Text => Family::Factoid,
         }
     }
 
@@ -51,7 +68,7 @@ impl Recipe {
                 (Some(toml::Value::Table(section)), key) => section.contains_key(key),
                 _ => false,
             };
-            if there && *only != family {
+            if there && !only.contains(&family) {
                 let name = [*section, *key].join(".");
                 return Err(Error::new(format!(
                     "{} does nothing in a recipe whose source.kind makes it one of the {} family",
@@ -61,7 +78,7 @@ impl Recipe {
                 .help("remove it"));
             }
         }
-        if written.contains_key("haystack") && !self.reads_passages() {
+        if written.contains_key("haystack") && family == Family::Reasoning && !self.reads_passages() {
             fail!(
                 "[haystack] does nothing here: only distractors.kind = \"natural\" and MLNeedle's recipes read passages"
             );
@@ -74,20 +91,24 @@ impl Recipe {
 
     /// Are passages of `[haystack]` read?
     pub fn reads_passages(&self) -> bool {
-        self.family() == Family::Passage || self.distractors.kind.list().contains(&Kind::Natural)
+        match self.family() {
+            Family::Passage => true,
+            Family::Factoid => self.haystack.kind == CollectionKind::Text,
+            Family::Reasoning => self.distractors.kind.list().contains(&Kind::Natural),
+        }
     }
 
     /// The recipe as TOML, without the keys of other families.
     pub fn to_toml(&self) -> String {
         let mut table = toml::Table::try_from(self).expect("a recipe is plain data");
-        for (section, key, _) in KEYS.iter().filter(|(.., only)| *only != self.family()) {
+        for (section, key, _) in KEYS.iter().filter(|(.., only)| !only.contains(&self.family())) {
             match (table.get_mut(*section), *key) {
                 (_, "") => drop(table.remove(*section)),
                 (Some(toml::Value::Table(section)), key) => drop(section.remove(key)),
                 _ => {}
             }
         }
-        if !self.reads_passages() {
+        if !self.reads_passages() && self.family() != Family::Factoid {
             table.remove("haystack");
         }
         if self.retrieval.embedder != EmbedderName::Onnx {
@@ -119,28 +140,48 @@ impl Recipe {
 /// The lengths of the MLNeedle paper.
 const MLNEEDLE_LENGTHS: [u32; 5] = [0, 4, 8, 16, 32];
 
-/// Keys that only one family has; an empty key is the whole section.
-const KEYS: &[(&str, &str, Family)] = &[
-    ("stories", "", Family::Reasoning),
-    ("distractors", "", Family::Reasoning),
-    ("retrieval", "query", Family::Reasoning),
-    ("prompt", "strategies", Family::Reasoning),
-    ("prompt", "instruction_language", Family::Reasoning),
-    ("prompt", "order", Family::Reasoning),
-    ("source", "dataset", Family::Passage),
-    ("source", "files", Family::Passage),
-    ("grid", "needle", Family::Passage),
-    ("grid", "haystack", Family::Passage),
-    ("grid", "pairs", Family::Passage),
-    ("grid", "question", Family::Passage),
-    ("grid", "positions", Family::Passage),
-    ("grid", "samples", Family::Passage),
-    ("grid", "choice", Family::Passage),
-    ("grid", "prompts", Family::Passage),
-    ("budget", "counts", Family::Passage),
-    ("prompt", "first_label", Family::Passage),
-    ("prompt", "middle", Family::Passage),
-    ("prompt", "last", Family::Passage),
+const STORIES: &[Family] = &[Family::Reasoning];
+const PASSAGES: &[Family] = &[Family::Passage];
+const FACTOIDS: &[Family] = &[Family::Factoid];
+const RANKED: &[Family] = &[Family::Reasoning, Family::Passage];
+
+/// Keys that only some families have; an empty key is the whole section.
+const KEYS: &[(&str, &str, &[Family])] = &[
+    ("stories", "", STORIES),
+    ("distractors", "", STORIES),
+    ("retrieval", "query", STORIES),
+    ("prompt", "strategies", STORIES),
+    ("prompt", "instruction_language", STORIES),
+    ("prompt", "order", STORIES),
+    ("source", "dataset", PASSAGES),
+    ("source", "files", PASSAGES),
+    ("grid", "needle", PASSAGES),
+    ("grid", "haystack", PASSAGES),
+    ("grid", "pairs", PASSAGES),
+    ("grid", "question", PASSAGES),
+    ("grid", "positions", PASSAGES),
+    ("grid", "samples", PASSAGES),
+    ("grid", "choice", PASSAGES),
+    ("grid", "prompts", PASSAGES),
+    ("budget", "counts", PASSAGES),
+    ("prompt", "first_label", PASSAGES),
+    ("prompt", "middle", PASSAGES),
+    ("prompt", "last", PASSAGES),
+    ("retrieval", "", RANKED),
+    ("embedding", "", RANKED),
+    ("source", "archive", RANKED),
+    ("source", "splits", RANKED),
+    ("haystack", "split", RANKED),
+    ("haystack", "sample", RANKED),
+    ("grid", "lengths", RANKED),
+    ("budget", "unit", RANKED),
+    ("budget", "by", RANKED),
+    ("slots", "", FACTOIDS),
+    ("needles", "", FACTOIDS),
+    ("prompt", "layout", FACTOIDS),
+    ("prompt", "system", FACTOIDS),
+    ("haystack", "lines", FACTOIDS),
+    ("haystack", "repeat", FACTOIDS),
 ];
 
 /// The recipes built into the program, by name.
@@ -150,5 +191,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("mlneedle", include_str!("../../recipes/mlneedle.toml")),
     ("mlneedle-existence", include_str!("../../recipes/mlneedle-existence.toml")),
     ("mlneedle-paper", include_str!("../../recipes/mlneedle-paper.toml")),
+    ("recall", include_str!("../../recipes/recall.toml")),
+    ("recall-paper", include_str!("../../recipes/recall-paper.toml")),
     ("golden", include_str!("../../recipes/golden.toml")),
 ];

@@ -222,7 +222,7 @@ impl<T: Clone> OneOrMany<T> {
 macro_rules! checked_text {
     ($(#[$doc:meta])* $name:ident, $what:literal, $check:expr) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
         pub struct $name(pub String);
 
         impl<'de> Deserialize<'de> for $name {

@@ -4,7 +4,7 @@ use super::fetch::{FetchOptions, Fetcher};
 use super::pins::{Pin, Pins};
 use crate::error::{Error, Result};
 use crate::language::{Language, Pack};
-use crate::plan::Plan;
+use crate::plan::{Options, Plan};
 use crate::recipe::Split;
 use crate::store::sorted_dir;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub enum Place {
 
 /// What finds files for a plan.
 pub struct Locator<'a> {
-    plan: &'a Plan,
+    options: &'a Options,
     /// The pins.
     pub pins: Pins,
     /// What downloads.
@@ -32,21 +32,26 @@ pub struct Locator<'a> {
 impl<'a> Locator<'a> {
     /// A locator; opens no socket yet.
     pub fn new(plan: &'a Plan) -> Result<Locator<'a>> {
-        let pins = Pins::load(plan.options.sources.as_deref())?;
+        Locator::of(&plan.options)
+    }
+
+    /// The same, from what a command line asks for.
+    pub fn of(options: &'a Options) -> Result<Locator<'a>> {
+        let pins = Pins::load(options.sources.as_deref())?;
         let fetcher = Fetcher::new(FetchOptions {
-            cache: plan.options.out.join("cache"),
-            offline: plan.options.offline,
+            cache: options.out.join("cache"),
+            offline: options.offline,
             stall: Duration::from_secs(60),
             retries: 8,
             back_off: Duration::from_secs(1),
             parallel: 4,
         });
-        Ok(Locator { plan, pins, fetcher })
+        Ok(Locator { options, pins, fetcher })
     }
 
     /// Where a source is. `names` are what its files may be called.
     pub fn place(&self, pin: Option<&Pin>, names: &[String]) -> Result<Place> {
-        if let Some(data) = self.plan.options.data.as_deref() {
+        if let Some(data) = self.options.data.as_deref() {
             if let Some(pin) = pin
                 && let Some(path) = find(data, &[file_name(pin)])?
             {
@@ -56,7 +61,7 @@ impl<'a> Locator<'a> {
                 return Ok(Place::Loose(path));
             }
         }
-        match (pin, self.plan.options.data.as_deref()) {
+        match (pin, self.options.data.as_deref()) {
             (Some(_), _) => Ok(Place::Remote),
             (None, Some(data)) => Err(Error::new(format!("the folder {:?} holds no {}", data, names.join(" or ")))
                 .help("give the folder that holds it, or one above, with --data DIR; a language without files must not stand in grid.languages")),

@@ -6,5 +6,8 @@ pub mod clean;
 pub mod collection;
 pub mod fetch;
 pub mod locate;
+mod markdown;
 pub mod pins;
+pub mod running;
 pub mod squad;
+pub mod tokenizers;

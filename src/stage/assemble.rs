@@ -9,6 +9,7 @@ use crate::plan::{FilePlan, Plan};
 use crate::recipe::{Order, Position};
 use crate::record::{Instance, LocalPool, NeedleSpan, Row};
 use crate::seed::mix;
+use crate::tokenizer::Tokenizer;
 
 /// How a row comes out before it is rendered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +38,7 @@ pub struct NeedlePlan {
 }
 
 /// Tokens of the parts of a story's prompt in one language.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Sizes {
     /// Tokens and bytes of head, facts and tail together.
     pub fixed_tokens: u32,
@@ -49,13 +50,14 @@ pub struct Sizes {
 
 impl Sizes {
     /// Counts a story's parts once; every length and kind uses the counts.
-    pub fn of(local: &LocalStory, plan: &Plan) -> Sizes {
-        let count = |text: &str| plan.tokenizer.count(text) as u32;
+    pub fn of(local: &LocalStory, plan: &Plan, tokenizer: &Tokenizer) -> Sizes {
+        let count = |text: &str| tokenizer.count_line(text) as u32;
         let facts: Vec<u32> = local.facts.iter().map(|line| count(line)).collect();
-        let (head, tail) = (count(&local.head), count(&local.tail));
+        let (head, tail) = (tokenizer.count(&local.head) as u32, count(&local.tail));
+        let added = plan.ledger.added(tokenizer);
         let bytes = local.head.len() + local.tail.len() + local.facts.iter().map(String::len).sum::<usize>();
         Sizes {
-            fixed_tokens: head + tail + facts.iter().sum::<u32>(),
+            fixed_tokens: added + head + tail + facts.iter().sum::<u32>(),
             fixed_bytes: bytes as u32,
             head: head as u16,
             facts: facts.into_iter().map(|n| n as u16).collect(),
@@ -76,7 +78,16 @@ pub fn local_story(plan: &Plan, instance: &Instance, pack: &Pack) -> LocalStory 
 }
 
 /// The most of the ranked passages that fit, in whole passages: one more would be over. At 0k none.
-pub fn fit(index: usize, sizes: &Sizes, ranking: &[u32], pool: &LocalPool, budget: Option<u64>) -> Result<RowPlan> {
+///
+/// Counts are the primary tokenizer's; `others` are further ones under which it must fit.
+pub fn fit(
+    index: usize,
+    sizes: &Sizes,
+    ranking: &[u32],
+    pool: &LocalPool,
+    budget: Option<u64>,
+    others: &[Bounding<'_>],
+) -> Result<RowPlan> {
     let mut row = RowPlan {
         instance: index as u32,
         passages: 0,
@@ -88,9 +99,13 @@ pub fn fit(index: usize, sizes: &Sizes, ranking: &[u32], pool: &LocalPool, budge
     if u64::from(row.tokens) > budget {
         fail!("a story of {} tokens was admitted under a budget of {budget}", row.tokens);
     }
+    let mut sums: Vec<u64> = others.iter().map(|other| u64::from(other.sizes.fixed_tokens)).collect();
     for &passage in ranking {
         let tokens = row.tokens + pool.tokens[passage as usize];
-        if u64::from(tokens) > budget {
+        for (sum, other) in sums.iter_mut().zip(others) {
+            *sum += u64::from(other.tokens[passage as usize]);
+        }
+        if u64::from(tokens) > budget || sums.iter().any(|sum| *sum > budget) {
             return Ok(row);
         }
         row.tokens = tokens;
@@ -99,6 +114,26 @@ pub fn fit(index: usize, sizes: &Sizes, ranking: &[u32], pool: &LocalPool, budge
     }
     Err(Error::new(format!("the pool runs out: its passages do not fill {budget} tokens for instance {index}"))
         .help("raise distractors.pool, or leave out the longest lengths"))
+}
+
+/// A story and its pool under one more tokenizer.
+pub struct Bounding<'a> {
+    /// Of the story.
+    pub sizes: &'a Sizes,
+    /// Of each passage.
+    pub tokens: &'a [u32],
+}
+
+/// A row with fewer passages than it could have: the first so many of its ranking.
+pub fn shorten(row: RowPlan, passages: u32, ranking: &[u32], pool: &LocalPool) -> RowPlan {
+    let mut row = row;
+    while row.passages > passages {
+        row.passages -= 1;
+        let passage = ranking[row.passages as usize] as usize;
+        row.tokens -= pool.tokens[passage];
+        row.bytes -= pool.bytes(passage) as u32;
+    }
+    row
 }
 
 /// What rendering needs of one file.
@@ -133,12 +168,14 @@ pub fn render(
     planned: RowPlan,
     ranking: &[u32],
     prompt: &mut String,
+    parts: &mut Vec<u32>,
 ) -> Row {
     let file = material.file;
     let local = local_story(plan, instance, material.pack);
     let chosen = printed_order(plan, instance, &ranking[..planned.passages as usize]);
     prompt.push_str(&local.head);
     debug_assert!(prompt.ends_with(CONTEXT));
+    parts.push(prompt.len() as u32);
     let mut tokens = u64::from(sizes.head);
     let mut spans: Vec<NeedleSpan> = Vec::with_capacity(local.facts.len());
     let slots = chosen.len() as u64 + 1;
@@ -150,14 +187,16 @@ pub fn render(
             let n = spans.len();
             let start = prompt.len() as u64;
             prompt.push_str(&local.facts[n]);
+            parts.push(prompt.len() as u32);
             let token_end = tokens + u64::from(sizes.facts[n]);
             let end = prompt.len() as u64 - 1;
             let supporting = instance.support.contains(&(n as u32));
-            spans.push(NeedleSpan { start, end, token_start: tokens, token_end, depth: 0, supporting });
+            spans.push(NeedleSpan { start, end, token_start: tokens, token_end, supporting, ..NeedleSpan::default() });
             tokens = token_end;
         }
         if let Some(&passage) = chosen.get(slot) {
             prompt.push_str(material.pool.passage(passage as usize));
+            parts.push(prompt.len() as u32);
             tokens += u64::from(material.pool.tokens[passage as usize]);
         }
     }
@@ -167,6 +206,7 @@ pub fn render(
         span.depth = (span.token_start - head) * 1_000_000 / context;
     }
     prompt.push_str(&local.tail);
+    parts.push(prompt.len() as u32);
     let (answers, answer_variants) = reasoning::answers(instance.answer, material.pack);
     let by_language =
         |(language, pack): &(Language, Pack)| (language.to_string(), reasoning::answers(instance.answer, pack).0);

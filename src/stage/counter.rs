@@ -1,6 +1,7 @@
 //! Token counts of passages, labels and needles: what fitting a prompt of the passage family adds up.
 
 use super::haystack::Haystack;
+use crate::error::{Error, Result};
 use crate::family::passage::{head, label, tail};
 use crate::language::Language;
 use crate::plan::Plan;
@@ -8,7 +9,7 @@ use crate::recipe::{Bound, Haystack as In, Length, PromptKind};
 use crate::record::Needle;
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A passage of the haystack in one language.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -22,6 +23,8 @@ pub struct Item {
 /// Token counts of everything that does not depend on a question.
 pub struct Counter<'a> {
     pub(super) tokenizer: Tokenizer,
+    /// Tokens that the model itself adds, as far as they count.
+    added: i64,
     /// Tokens of each passage's line without its label: space, text, line feed.
     lines: BTreeMap<Language, Vec<u32>>,
     /// Tokens more (or fewer) that a passage's line has with the blank line behind it.
@@ -40,9 +43,14 @@ pub(super) fn line(text: &str) -> String {
 }
 
 impl<'a> Counter<'a> {
+    /// Counters of every tokenizer that bounds a prompt, the primary one first.
+    pub fn all(plan: &Plan, haystack: &'a Haystack) -> Result<Vec<Counter<'a>>> {
+        plan.ledger.bounding().iter().map(|tokenizer| Counter::new(plan, tokenizer, haystack)).collect()
+    }
+
     /// Counts a haystack's passages.
-    pub fn new(plan: &Plan, haystack: &'a Haystack) -> Counter<'a> {
-        let tokenizer = plan.tokenizer;
+    fn new(plan: &Plan, tokenizer: &Tokenizer, haystack: &'a Haystack) -> Result<Counter<'a>> {
+        check_seams(tokenizer, haystack)?;
         let first = plan.recipe.prompt.first_label.unwrap_or(1) as usize;
         let mut lines: BTreeMap<Language, Vec<u32>> = BTreeMap::new();
         let mut closing = BTreeMap::new();
@@ -57,9 +65,10 @@ impl<'a> Counter<'a> {
         // One needle, all passages.
         let mut labels = vec![0];
         for n in 0..=haystack.ids.len() {
-            labels.push(labels[n] + tokenizer.count(&label(first + n)) as u32);
+            labels.push(labels[n] + tokenizer.count_line(&label(first + n)) as u32);
         }
-        Counter { tokenizer, lines, closing, labels, first, least, haystack }
+        let added = i64::from(plan.ledger.added(tokenizer));
+        Ok(Counter { tokenizer: tokenizer.clone(), added, lines, closing, labels, first, least, haystack })
     }
 
     /// Tokens of each passage's line in a haystack; in a multilingual one the least over the languages.
@@ -92,10 +101,27 @@ impl<'a> Counter<'a> {
     }
 }
 
+/// Counts of labels, lines and tail are added: the tokenizer must tokenise them apart.
+fn check_seams(tokenizer: &Tokenizer, haystack: &Haystack) -> Result<()> {
+    let texts = || haystack.texts.values().flatten();
+    let lasts: BTreeSet<char> = texts().filter_map(|text| text.chars().next_back()).collect();
+    let firsts: BTreeSet<char> = texts().filter_map(|text| text.chars().next()).collect();
+    // A label begins with a bracket, the tail with a letter.
+    let lines = tokenizer.lines_add(lasts.iter().flat_map(|last| ['[', 'Q'].map(|first| (*last, first))));
+    if lines && firsts.iter().all(|first| tokenizer.seam_is_hard("[12]", &format!(" {first}"))) {
+        return Ok(());
+    }
+    Err(Error::new(format!(
+        "the tokenizer {} joins passages and what stands around them: their counts do not add up",
+        tokenizer.name()
+    ))
+    .help("name it under tokens.also with budget.fit = \"primary\", where whole prompts are counted"))
+}
+
 /// Tokens of a passage's line, and how many more it has with the blank line behind it.
-pub(super) fn count_line(tokenizer: Tokenizer, text: &str) -> (u32, i8) {
-    let tokens = tokenizer.count(&line(text));
-    let closed = tokenizer.count(&format!(" {text}\n\n"));
+pub(super) fn count_line(tokenizer: &Tokenizer, text: &str) -> (u32, i8) {
+    let tokens = tokenizer.count_line(&line(text));
+    let closed = tokenizer.count_line(&format!(" {text}\n\n"));
     (tokens as u32, (closed as i64 - tokens as i64) as i8)
 }
 
@@ -112,10 +138,10 @@ pub struct NeedleSizes {
 impl NeedleSizes {
     /// Counts them.
     pub fn of(counter: &Counter<'_>, needle: &Needle, prompt: PromptKind, question: &str) -> NeedleSizes {
-        let (line, closing) = count_line(counter.tokenizer, &needle.context);
+        let (line, closing) = count_line(&counter.tokenizer, &needle.context);
         let tail = tail(prompt, question);
         NeedleSizes {
-            fixed: (counter.tokenizer.count(head(prompt)) + counter.tokenizer.count(&tail)) as i64,
+            fixed: (counter.tokenizer.count(head(prompt)) + counter.tokenizer.count_line(&tail)) as i64 + counter.added,
             // The blank line is one byte.
             fixed_bytes: head(prompt).len() + 1 + tail.len(),
             line: i64::from(line),

@@ -48,6 +48,7 @@ pub fn read(plan: &Plan, locator: &Locator<'_>) -> Result<Haystack> {
     let mut haystack = match plan.recipe.haystack.kind {
         CollectionKind::Tsv => lines(plan, locator)?,
         CollectionKind::Squad => contexts(plan, locator)?,
+        CollectionKind::Text | CollectionKind::Essays => fail!("haystack.kind: running text is not passages"),
     };
     haystack.facts.passages = haystack.ids.len() as u64;
     if haystack.ids.is_empty() {

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 pub const VERSION: u32 = 1;
 
 /// The synthetic pool in one language.
-pub fn localize(passages: &[Passage], pack: &Pack, tokenizer: Tokenizer) -> LocalPool {
+pub fn localize(passages: &[Passage], pack: &Pack, tokenizer: &Tokenizer) -> LocalPool {
     let texts = passages.par_iter().map(|passage| {
         let mut text = String::new();
         for sentence in &passage.sentences {
@@ -25,13 +25,18 @@ pub fn localize(passages: &[Passage], pack: &Pack, tokenizer: Tokenizer) -> Loca
 }
 
 /// A pool of ready texts, each ended by a line feed.
-pub fn pool(texts: Vec<String>, tokenizer: Tokenizer) -> LocalPool {
-    let tokens: Vec<u32> = texts.par_iter().map(|text| tokenizer.count(text) as u32).collect();
+pub fn pool(texts: Vec<String>, tokenizer: &Tokenizer) -> LocalPool {
+    let tokens = counts(texts.par_iter().map(String::as_str), tokenizer);
     let mut pool = LocalPool::default();
     for (text, tokens) in texts.iter().zip(tokens) {
         pool.push(text, tokens);
     }
     pool
+}
+
+/// Tokens of each text, which stands behind a line feed.
+pub fn counts<'a>(texts: impl IndexedParallelIterator<Item = &'a str>, tokenizer: &Tokenizer) -> Vec<u32> {
+    texts.map(|text| tokenizer.count_line(text) as u32).collect()
 }
 
 /// What a line of a haystack says.

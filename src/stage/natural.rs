@@ -43,7 +43,7 @@ pub fn read(plan: &Plan) -> Result<Natural> {
     let reason = |n: usize| -> Option<String> {
         haystack.texts.iter().find_map(|(language, texts)| {
             let text = &texts[n];
-            if text.chars().next().is_none_or(|c| !plan.tokenizer.seam_adds(c)) {
+            if text.chars().next().is_none_or(|c| !plan.ledger.primary().seam_adds(c)) {
                 return Some("begins with a slash".to_owned());
             }
             holds(text, &names[language])

@@ -11,6 +11,7 @@ use crate::family::passage::{head, label, parse, tail};
 use crate::plan::{Cell, FilePlan};
 use crate::recipe::{Haystack as In, Last, Position, PromptKind};
 use crate::record::{NeedleInstance, NeedleSpan, Row};
+use crate::tokenizer::Tokenizer;
 
 /// How rows of this family are proven.
 pub const CERTIFICATE: &str = "contained";
@@ -37,6 +38,13 @@ pub fn id_kind(prompt: PromptKind, twin: bool) -> &'static str {
     }
 }
 
+/// Where each token of a line that stands behind another text ends. (A tokenizer may begin a text otherwise.)
+pub fn line_ends(tokenizer: &Tokenizer, line: &str) -> Vec<usize> {
+    let ends = tokenizer.ends(&format!("\n{line}"));
+    let before = ends.partition_point(|end| *end <= 1);
+    ends[before..].iter().map(|end| end - 1).collect()
+}
+
 /// What a thread keeps between rows.
 #[derive(Default)]
 pub struct Desk {
@@ -56,12 +64,13 @@ impl Rows for Inputs<'_> {
             true => self.items(index, file, cell)?,
             false => Vec::new(),
         };
-        let row = self.render(file, cell, instance, &items, planned, prompt);
+        let mut parts = Vec::new();
+        let row = self.render(file, cell, instance, &items, planned, prompt, &mut parts);
         let repeated = self
             .certify(desk, file, cell, index, &row, prompt)
             .map_err(|e| e.at(format!("row {}", row.id)).help("this is a bug: no release was written"))?;
         let lines = u64::from(planned.passages) + 1;
-        Ok(Made { row, stats: Stats { lines, repeated, ..Stats::default() } })
+        Ok(Made { row, stats: Stats { lines, repeated, ..Stats::default() }, parts })
     }
 }
 
@@ -74,12 +83,14 @@ impl Inputs<'_> {
         items: &[Item],
         planned: RowPlan,
         prompt: &mut String,
+        parts: &mut Vec<u32>,
     ) -> Row {
         let needle = &instance.by_language[&file.language];
         let question = &instance.by_language[&cell.question].question;
         let sizes = NeedleSizes::of(self.counter, needle, cell.prompt, question);
-        let tokenizer = self.counter.tokenizer;
+        let tokenizer = &self.counter.tokenizer;
         prompt.push_str(head(cell.prompt));
+        parts.push(prompt.len() as u32);
         let start_tokens = tokenizer.count(head(cell.prompt)) as i64;
         let mut tokens = start_tokens;
         let mut spans = Vec::new();
@@ -87,6 +98,7 @@ impl Inputs<'_> {
         let mut closing = 0;
         for (n, entry) in self.printed(items, &planned, file.language).into_iter().enumerate() {
             prompt.push_str(&label(self.counter.first + n));
+            parts.push(prompt.len() as u32);
             tokens += i64::from(self.counter.labels[n + 1] - self.counter.labels[n]);
             let (text, in_line, close) = match entry {
                 None => (needle.context.as_str(), sizes.line, sizes.closing),
@@ -97,7 +109,7 @@ impl Inputs<'_> {
                         false => format!("{id}-{}", item.language),
                     });
                     let counted = (self.counter.tokens(item), self.counter.closing(item));
-                    self.part(self.counter.text(item), self.cut_of(items, &planned, item), counted)
+                    Self::part(self.counter, self.counter.text(item), self.cut_of(items, &planned, item), counted)
                 }
             };
             prompt.push(' ');
@@ -108,23 +120,29 @@ impl Inputs<'_> {
                     end: at + end,
                     token_start: from as u64,
                     token_end: to as u64,
-                    depth: 0,
                     supporting,
+                    ..NeedleSpan::default()
                 };
                 spans.push(span(0, text.len() as u64, tokens, tokens + in_line, false));
                 // The line begins with a space, one byte before the text.
-                let ends = tokenizer.ends(&line(text));
+                let ends = line_ends(tokenizer, &line(text));
                 let token = |byte: u32| tokens + ends.partition_point(|end| *end <= byte as usize) as i64;
                 let (from, to) = (token(needle.start + 1), token(needle.end) + 1);
                 spans.push(span(u64::from(needle.start), u64::from(needle.end), from, to, true));
             }
             prompt.push_str(text);
             prompt.push('\n');
+            parts.push(prompt.len() as u32);
             tokens += in_line;
             closing = close;
         }
         prompt.push('\n');
+        // The blank line belongs to the last passage.
+        if let Some(last) = parts.last_mut() {
+            *last = prompt.len() as u32;
+        }
         prompt.push_str(&tail(cell.prompt, question));
+        parts.push(prompt.len() as u32);
         let context = (tokens + closing - start_tokens).max(1) as u64;
         for span in &mut spans {
             span.depth = (span.token_start - start_tokens as u64) * 1_000_000 / context;
@@ -142,7 +160,7 @@ impl Inputs<'_> {
             task: "passage_retrieval",
             category: "retrieval",
             source_task: self.plan.recipe.source.dataset.as_ref().map(|name| name.0.clone()).unwrap_or_default(),
-            position: position.map(Position::name),
+            position: position.map(|p| p.name().into()),
             pair_id: expected.map(|_| row_id(&instance.id, file, cell, position, "")),
             expected,
             question: question.clone(),
@@ -158,6 +176,7 @@ impl Inputs<'_> {
             distractor_ids: ids,
             source_id: Some(instance.source_id.clone()),
             certificate: CERTIFICATE,
+            ..Row::default()
         }
     }
 

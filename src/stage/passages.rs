@@ -71,7 +71,9 @@ pub struct Inputs<'a> {
     pub instances: &'a [NeedleInstance],
     /// By instance, what may not stand beside it.
     pub apart: &'a [Apart],
-    /// Token counts.
+    /// Token counts under each bounding tokenizer.
+    pub counters: &'a [Counter<'a>],
+    /// Those of the primary one.
     pub counter: &'a Counter<'a>,
     /// The rankings.
     pub rankings: &'a Rankings,
@@ -85,16 +87,17 @@ impl<'a> Inputs<'a> {
         plan: &'a Plan,
         instances: &'a [NeedleInstance],
         apart: &'a [Apart],
-        counter: &'a Counter<'a>,
+        counters: &'a [Counter<'a>],
         rankings: &'a Rankings,
     ) -> Inputs<'a> {
+        let counter = &counters[0];
         let mut known: FxHashMap<&str, Vec<Item>> = FxHashMap::default();
         for (language, texts) in &counter.haystack.texts {
             for (passage, text) in texts.iter().enumerate() {
                 known.entry(text.as_str()).or_default().push(Item { language: *language, passage: passage as u32 });
             }
         }
-        Inputs { plan, instances, apart, counter, rankings, known }
+        Inputs { plan, instances, apart, counters, counter, rankings, known }
     }
 
     pub(super) fn items(&self, index: usize, file: &FilePlan, cell: Cell) -> Result<Vec<Item>> {
@@ -111,22 +114,31 @@ impl<'a> Inputs<'a> {
         Ok(self.printed(&items, row, file.language))
     }
 
-    /// Plans the rows of a file that one instance gives: at each position one, and its twin.
-    pub fn fit(&self, index: usize, file: &FilePlan) -> Result<Vec<RowPlan>> {
+    /// How many of the ranked passages an instance's rows have in a file.
+    pub fn most(&self, index: usize, file: &FilePlan) -> Result<u32> {
+        self.fit(index, file, None).map(|rows| rows.iter().map(|row| row.passages).min().unwrap_or(0))
+    }
+
+    /// Plans the rows of a file that one instance gives: at each position one, and its twin. `cap`: no more passages than these.
+    pub fn fit(&self, index: usize, file: &FilePlan, cap: Option<u32>) -> Result<Vec<RowPlan>> {
         let cell = file.cell.expect("a file of this family has a cell");
         let instance = &self.instances[index];
         let needle = &instance.by_language[&file.language];
         let question = &instance.by_language[&cell.question].question;
-        let sizes = NeedleSizes::of(self.counter, needle, cell.prompt, question);
+        let sizes: Vec<NeedleSizes> =
+            self.counters.iter().map(|counter| NeedleSizes::of(counter, needle, cell.prompt, question)).collect();
         let twins = cell.prompt == PromptKind::Existence;
         let items = match cell.haystack.is_some() || twins {
             true => self.items(index, file, cell)?,
             false => Vec::new(),
         };
         let mut fitted = match cell.haystack {
-            Some(_) => self.fill(index, file, sizes, &items)?,
+            Some(_) => self.fill(index, file, &sizes, &items)?,
             None => Fitted { passages: 0, cut: None, limit: None },
         };
+        if let Some(cap) = cap {
+            fitted.passages = fitted.passages.min(cap);
+        }
         let positions: Vec<Option<Position>> = match cell.haystack {
             Some(_) => self.plan.positions().iter().copied().map(Some).collect(),
             None => vec![None],
@@ -136,14 +148,14 @@ impl<'a> Inputs<'a> {
                 let plan = NeedlePlan { position: *position, instead: None, cut: fitted.cut };
                 let mut rows = vec![self.planned(index, &fitted, plan)];
                 if twins {
-                    rows.push(self.twin(index, file, sizes, &items, &fitted, *position)?);
+                    rows.push(self.twin(index, file, &sizes, &items, &fitted, *position, cap.is_some())?);
                 }
                 Some(rows)
             });
             if let Some(rows) = rows.collect::<Option<Vec<_>>>() {
                 let mut rows = rows.concat();
                 for row in &mut rows {
-                    (row.tokens, row.bytes) = self.size(sizes, &items, row, file.language);
+                    (row.tokens, row.bytes) = self.size(self.counter, sizes[0], &items, row, file.language);
                 }
                 return Ok(rows);
             }
@@ -162,29 +174,25 @@ impl<'a> Inputs<'a> {
     }
 
     /// As many of the ranked passages as fit, whole; where the recipe says so, a part of the next.
-    fn fill(&self, index: usize, file: &FilePlan, sizes: NeedleSizes, items: &[Item]) -> Result<Fitted> {
-        let plan = self.plan;
-        let counter = self.counter;
-        let limit = counter.limit(plan, file.length) as i64;
-        let bounded = plan.recipe.budget.counts == Bound::Prompt;
-        // The needle may stand last, or a distractor: the dearer blank line is reckoned with, so that each
-        // position takes the same passages.
-        let used = |k: usize, sum: i64, closing: i64| match bounded {
-            true => sizes.fixed + i64::from(counter.labels[k + 1]) + sizes.line + sum + closing.max(sizes.closing),
-            false => sizes.line + sum,
-        };
-        let mut sum = 0;
+    fn fill(&self, index: usize, file: &FilePlan, sizes: &[NeedleSizes], items: &[Item]) -> Result<Fitted> {
+        let bounds: Vec<Filling<'_>> =
+            self.counters.iter().zip(sizes).map(|(c, s)| self.filling(file, c, *s)).collect();
+        let limit = Some(bounds[0].limit);
+        let mut sums = vec![0; bounds.len()];
         for (k, &item) in items.iter().enumerate() {
-            let next = sum + counter.tokens(item);
-            if used(k + 1, next, counter.closing(item)) <= limit {
-                sum = next;
+            let next: Vec<i64> = bounds.iter().zip(&sums).map(|(b, sum)| sum + b.counter.tokens(item)).collect();
+            if bounds.iter().zip(&next).all(|(b, next)| b.used(k + 1, *next, b.counter.closing(item)) <= b.limit) {
+                sums = next;
                 continue;
             }
-            let mut fitted = Fitted { passages: k as u32, cut: None, limit: Some(limit) };
-            if plan.recipe.prompt.last == Some(Last::Cut) {
+            let mut fitted = Fitted { passages: k as u32, cut: None, limit };
+            if self.plan.recipe.prompt.last == Some(Last::Cut) {
                 // One token is left for a dearer blank line.
-                let room = limit - used(k + 1, sum, sizes.closing) - i64::from(bounded);
-                if let Some(bytes) = self.cut(index, item, room)? {
+                let room = |(b, sum): (&Filling<'_>, &i64)| {
+                    b.limit - b.used(k + 1, *sum, b.sizes.closing) - i64::from(b.bounded)
+                };
+                let rooms: Vec<i64> = bounds.iter().zip(&sums).map(room).collect();
+                if let Some(bytes) = self.cut(index, item, &rooms)? {
                     fitted.passages += 1;
                     fitted.cut = Some(bytes);
                 }
@@ -197,14 +205,24 @@ impl<'a> Inputs<'a> {
             .help("raise haystack.sample, give a larger collection, or leave out the longest lengths"))
     }
 
-    /// Bytes of a passage's text that fit into so many tokens, cut between words, without an answer.
-    fn cut(&self, index: usize, item: Item, room: i64) -> Result<Option<u32>> {
+    fn filling<'s>(&'s self, file: &FilePlan, counter: &'s Counter<'s>, sizes: NeedleSizes) -> Filling<'s> {
+        let limit = counter.limit(self.plan, file.length) as i64;
+        Filling { counter, sizes, limit, bounded: self.plan.recipe.budget.counts == Bound::Prompt }
+    }
+
+    /// Bytes of a passage's text that fit into so many tokens (under each bounding tokenizer), cut between words,
+    /// without an answer.
+    fn cut(&self, index: usize, item: Item, rooms: &[i64]) -> Result<Option<u32>> {
         let text = self.counter.text(item);
         let pack = self.plan.pack(item.language);
         let spaced = pack.writes_spaces();
         let ends: Vec<usize> =
             text.char_indices().filter(|(_, c)| !spaced || c.is_whitespace()).map(|(at, _)| at).collect();
-        let fits = |at: &usize| i64::from(count_line(self.counter.tokenizer, text[..*at].trim_end()).0) <= room;
+        let fits = |at: &usize| {
+            let kept = text[..*at].trim_end();
+            let mut each = self.counters.iter().zip(rooms);
+            each.all(|(counter, room)| i64::from(count_line(&counter.tokenizer, kept).0) <= *room)
+        };
         let Some(&at) = ends[..ends.partition_point(fits)].last() else { return Ok(None) };
         let kept = text[..at].trim_end();
         // A word's beginning may be an answer where the whole word is none.
@@ -218,17 +236,20 @@ impl<'a> Inputs<'a> {
         &self,
         index: usize,
         file: &FilePlan,
-        sizes: NeedleSizes,
+        sizes: &[NeedleSizes],
         items: &[Item],
         fitted: &Fitted,
         position: Option<Position>,
+        capped: bool,
     ) -> Option<RowPlan> {
         let bounded = self.plan.recipe.budget.counts == Bound::Prompt;
         let fits = |row: &RowPlan| {
             let Some(limit) = fitted.limit else { return true };
-            let tokens = i64::from(self.size(sizes, items, row, file.language).0);
-            let labels = i64::from(self.counter.labels[row.passages as usize + 1]);
-            tokens - if bounded { 0 } else { sizes.fixed + labels } <= limit
+            self.counters.iter().zip(sizes).all(|(counter, sizes)| {
+                let tokens = i64::from(self.size(counter, *sizes, items, row, file.language).0);
+                let labels = i64::from(counter.labels[row.passages as usize + 1]);
+                tokens - if bounded { 0 } else { sizes.fixed + labels } <= limit
+            })
         };
         // Where each language is ranked for itself, a passage may stand there already in another.
         let taken: Vec<u32> = items[..fitted.passages as usize].iter().map(|item| item.passage).collect();
@@ -239,7 +260,7 @@ impl<'a> Inputs<'a> {
         let with =
             |rank: u32| self.planned(index, fitted, NeedlePlan { position, instead: Some(rank), cut: fitted.cut });
         let mut twin = (fitted.passages..items.len() as u32).filter(new).map(with).find(fits)?;
-        let more = fitted.limit.is_some() && fitted.cut.is_none();
+        let more = fitted.limit.is_some() && fitted.cut.is_none() && !capped;
         while more && (twin.passages as usize) + 1 < items.len() {
             let next = RowPlan { passages: twin.passages + 1, ..twin };
             if !fits(&next) {
@@ -255,10 +276,11 @@ impl<'a> Inputs<'a> {
         let instead = row.needle.instead.map(|rank| rank as usize);
         let others = items.iter().enumerate().filter(|(rank, _)| Some(*rank) != instead).map(|(_, item)| *item);
         let distractors: Vec<Item> = others.take(row.passages as usize).collect();
+        let tokenizer = &self.counter.tokenizer;
         let mut tokens: Vec<i64> = distractors.iter().map(|item| self.counter.tokens(*item)).collect();
         if let (Some(bytes), Some(last), Some(item)) = (row.needle.cut, tokens.last_mut(), distractors.last()) {
             let text = &self.counter.text(*item)[..bytes as usize];
-            *last = i64::from(count_line(self.counter.tokenizer, text).0);
+            *last = i64::from(count_line(tokenizer, text).0);
         }
         let at = before(row.needle.position, self.plan.recipe.prompt.middle, &tokens);
         let mut order: Vec<Option<Item>> = distractors.into_iter().map(Some).collect();
@@ -268,12 +290,17 @@ impl<'a> Inputs<'a> {
     }
 
     /// Text, tokens of its line, and what a blank line behind it adds.
-    pub(super) fn part<'t>(&self, text: &'t str, cut: Option<u32>, counted: (i64, i64)) -> (&'t str, i64, i64) {
+    pub(super) fn part<'t>(
+        counter: &Counter<'_>,
+        text: &'t str,
+        cut: Option<u32>,
+        counted: (i64, i64),
+    ) -> (&'t str, i64, i64) {
         match cut {
             None => (text, counted.0, counted.1),
             Some(bytes) => {
                 let text = &text[..bytes as usize];
-                let (tokens, closing) = count_line(self.counter.tokenizer, text);
+                let (tokens, closing) = count_line(&counter.tokenizer, text);
                 (text, i64::from(tokens), i64::from(closing))
             }
         }
@@ -286,26 +313,58 @@ impl<'a> Inputs<'a> {
     }
 
     /// Tokens and bytes of a row's prompt.
-    fn size(&self, sizes: NeedleSizes, items: &[Item], row: &RowPlan, needle: Language) -> (u32, u32) {
+    fn size(
+        &self,
+        counter: &Counter<'_>,
+        sizes: NeedleSizes,
+        items: &[Item],
+        row: &RowPlan,
+        needle: Language,
+    ) -> (u32, u32) {
         let order = self.printed(items, row, needle);
-        let mut tokens = sizes.fixed + i64::from(self.counter.labels[order.len()]);
+        let mut tokens = sizes.fixed + i64::from(counter.labels[order.len()]);
         let mut bytes = sizes.fixed_bytes;
         let mut closing = 0;
         for (n, entry) in order.iter().enumerate() {
             let (line, close, length) = match entry {
                 None => (sizes.line, sizes.closing, sizes.bytes),
                 Some(item) => {
-                    let counted = (self.counter.tokens(*item), self.counter.closing(*item));
+                    let counted = (counter.tokens(*item), counter.closing(*item));
                     let cut = self.cut_of(items, row, *item);
-                    let (text, line, close) = self.part(self.counter.text(*item), cut, counted);
+                    let (text, line, close) = Self::part(counter, counter.text(*item), cut, counted);
                     (line, close, text.len() + 2)
                 }
             };
             tokens += line;
             closing = close;
-            bytes += length + label(self.counter.first + n).len();
+            bytes += length + label(counter.first + n).len();
         }
         ((tokens + closing) as u32, bytes as u32)
+    }
+}
+
+/// What filling a length under one tokenizer needs.
+struct Filling<'a> {
+    counter: &'a Counter<'a>,
+    sizes: NeedleSizes,
+    /// Tokens that what is bounded may have.
+    limit: i64,
+    /// The whole prompt is bounded.
+    bounded: bool,
+}
+
+impl Filling<'_> {
+    /// Tokens of what is bounded, with the needle and so many passages of `sum` tokens. The needle may stand last, or a
+    /// distractor: the dearer blank line is reckoned with, so that each position takes the same passages.
+    fn used(&self, k: usize, sum: i64, closing: i64) -> i64 {
+        let sizes = &self.sizes;
+        match self.bounded {
+            true => {
+                let labels = i64::from(self.counter.labels[k + 1]);
+                sizes.fixed + labels + sizes.line + sum + closing.max(sizes.closing)
+            }
+            false => sizes.line + sum,
+        }
     }
 }
 

@@ -117,12 +117,12 @@ pub struct Chosen {
 }
 
 /// Judges and orders the questions.
-pub fn choose(plan: &Plan, questions: &Questions, haystack: &Haystack, counter: &Counter<'_>) -> Result<Chosen> {
+pub fn choose(plan: &Plan, questions: &Questions, haystack: &Haystack, counters: &[Counter<'_>]) -> Result<Chosen> {
     let all: Vec<&ByLanguage> = questions.joined.iter().map(|(_, by_language)| by_language).collect();
     let verdicts: Vec<std::result::Result<Apart, String>> = leaks::apart(plan, &all, haystack)?
         .into_par_iter()
         .zip(&all)
-        .map(|(apart, by_language)| judge(plan, by_language, apart, haystack, counter))
+        .map(|(apart, by_language)| judge(plan, by_language, apart, haystack, counters))
         .collect();
     let mut refused = questions.refused.clone();
     let mut admitted: Vec<(usize, Apart)> = Vec::new();
@@ -191,7 +191,7 @@ fn judge(
     by_language: &BTreeMap<Language, Needle>,
     apart: Apart,
     haystack: &Haystack,
-    counter: &Counter<'_>,
+    counters: &[Counter<'_>],
 ) -> std::result::Result<Apart, String> {
     for (language, needle) in by_language {
         if needle.answers.iter().any(|answer| answer.chars().all(|c| !c.is_alphanumeric())) {
@@ -206,14 +206,16 @@ fn judge(
                 continue;
             }
             for prompt in [PromptKind::Exact, PromptKind::Existence] {
-                let sizes = NeedleSizes::of(counter, needle, prompt, text);
-                if sizes.alone(counter) > counter.limit(plan, smallest) {
+                let over = |counter: &Counter<'_>| {
+                    NeedleSizes::of(counter, needle, prompt, text).alone(counter) > counter.limit(plan, smallest)
+                };
+                if counters.iter().any(over) {
                     return Err(format!("too long for {smallest} in {language}"));
                 }
             }
         }
     }
-    if !enough(plan, &apart, haystack, counter, largest) {
+    if !enough(plan, &apart, haystack, &counters[0], largest) {
         return Err(format!("with too few passages to fill {largest}"));
     }
     Ok(apart)

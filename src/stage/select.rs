@@ -1,5 +1,6 @@
 //! Decides which candidates become instances, each alone, and in which fixed order they stand.
 
+use super::assemble::Sizes;
 use super::ingest::Ingested;
 use crate::error::{Error, Result};
 use crate::family::reasoning::LocalStory;
@@ -33,7 +34,7 @@ pub fn select(plan: &Plan, ingested: &Ingested) -> Result<Selected> {
     match plan.recipe.source.kind {
         SourceKind::Simulate => simulated(plan, order),
         SourceKind::Babi => official(plan, ingested, order),
-        SourceKind::Squad => Err(Error::new("questions about passages are no stories")),
+        SourceKind::Squad | SourceKind::Text => Err(Error::new("questions about passages are no stories")),
     }
 }
 
@@ -93,9 +94,7 @@ fn fits(plan: &Plan, story: &Story, length: Length) -> bool {
         let Some(budget) = plan.budget(length, strategy) else { return true };
         plan.packs.iter().all(|(_, pack)| {
             let local = LocalStory::new(story, pack, &plan.english, plan.recipe.prompt.instruction_language);
-            let facts: usize = local.facts.iter().map(|line| plan.tokenizer.count(line)).sum();
-            let tokens = plan.tokenizer.count(&local.head) + facts + plan.tokenizer.count(&local.tail);
-            tokens as u64 <= budget
+            plan.ledger.bounding().iter().all(|t| u64::from(Sizes::of(&local, plan, t).fixed_tokens) <= budget)
         })
     })
 }

@@ -5,15 +5,17 @@
 
 use super::assemble::RowPlan;
 use super::journal::Journal;
+use super::ledger::AlsoCounter;
 use crate::error::{Error, Result};
 use crate::hash::{Digest, HashingWriter, RowEncoder, RowsHasher};
-use crate::plan::{FilePlan, Plan};
-use crate::recipe::Bound;
-use crate::record::Row;
+use crate::plan::{FilePlan, Plan, exceeds};
+use crate::recipe::{Bound, Fit};
+use crate::record::{NeedleSpan, Row};
 use crate::report::Progress;
 use crate::store::{make_dir, sync_dir};
 use crate::story::SourceTask;
 use crate::table::{self, FileConstants, GROUP_BYTES, SCHEMA};
+use crate::tokenizer::Tokenizer;
 use arrow_array::builder::StringBuilder;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
@@ -54,6 +56,15 @@ pub struct Stats {
     pub tokens_max: u64,
     /// Bytes of all prompts.
     pub prompt_bytes: u64,
+    /// Characters of all prompts; 0 in releases of format 1.
+    #[serde(default)]
+    pub chars: u64,
+    /// Tokens under each tokenizer beside the primary one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub also: BTreeMap<String, Sums>,
+    /// Prompts that, with answer and chat template, exceed a model's window.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub over_window: BTreeMap<String, u64>,
     /// Sum of (n_tokens + allowance + template) / length, in millionths; 0 at 0k.
     pub fill: u64,
     /// The least of these.
@@ -71,6 +82,30 @@ pub struct Stats {
     pub commonest: BTreeMap<SourceTask, (u64, u64)>,
 }
 
+/// Tokens of prompts under one tokenizer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Sums {
+    /// Of all.
+    pub tokens: u64,
+    /// Of the shortest.
+    pub min: u64,
+    /// Of the longest.
+    pub max: u64,
+}
+
+impl Sums {
+    /// Of one prompt.
+    pub fn of(tokens: u64) -> Sums {
+        Sums { tokens, min: tokens, max: tokens }
+    }
+
+    fn add(&mut self, other: Sums) {
+        self.tokens += other.tokens;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+}
+
 impl Stats {
     /// Adds the sums of other rows; `first` while there are none yet.
     pub(crate) fn add(&mut self, other: &Stats, first: bool) {
@@ -78,6 +113,13 @@ impl Stats {
         self.tokens_min = if first { other.tokens_min } else { self.tokens_min.min(other.tokens_min) };
         self.tokens_max = self.tokens_max.max(other.tokens_max);
         self.prompt_bytes += other.prompt_bytes;
+        self.chars += other.chars;
+        for (name, sums) in &other.also {
+            self.also.entry(name.clone()).and_modify(|mine| mine.add(*sums)).or_insert(*sums);
+        }
+        for (model, n) in &other.over_window {
+            *self.over_window.entry(model.clone()).or_default() += n;
+        }
         self.fill += other.fill;
         self.fill_min = if first { other.fill_min } else { self.fill_min.min(other.fill_min) };
         self.over += other.over;
@@ -145,12 +187,20 @@ pub trait Rows: Sync {
     fn row(&self, desk: &mut Self::Desk, file: &FilePlan, planned: RowPlan, prompt: &mut String) -> Result<Made>;
 }
 
+/// What a thread keeps from row to row.
+struct Desk<R: Rows> {
+    rows: R::Desk,
+    also: AlsoCounter,
+}
+
 /// A row, proven.
 pub struct Made {
     /// The row.
     pub row: Row,
-    /// What it adds to the sums; the writer fills in tokens, bytes and fill.
+    /// What it adds to the sums; the writer fills in what it can count itself.
     pub stats: Stats,
+    /// Where the parts of its prompt end, whose token counts may be added; empty where the row holds all counts already.
+    pub parts: Vec<u32>,
 }
 
 /// Writes the files that the journal does not hold yet.
@@ -178,7 +228,7 @@ pub fn write<R: Rows>(plan: &Plan, rows: &R, files: &[FileRows], journal: &Journ
     std::thread::scope(|scope| {
         for _ in 0..plan.options.jobs.max(1) {
             scope.spawn(|| {
-                let mut desk = R::Desk::default();
+                let mut desk = Desk::<R> { rows: R::Desk::default(), also: AlsoCounter::new(&plan.ledger) };
                 loop {
                     let n = next.fetch_add(1, Ordering::Relaxed);
                     if n >= work.len() || stop.load(Ordering::Relaxed) {
@@ -228,7 +278,7 @@ fn group<R: Rows>(
     maker: &R,
     file: &FilePlan,
     rows: &[RowPlan],
-    desk: &mut R::Desk,
+    desk: &mut Desk<R>,
     progress: &Progress,
 ) -> Result<Group> {
     let reserve = plan.recipe.budget.reserve(file.strategy);
@@ -242,7 +292,19 @@ fn group<R: Rows>(
     for (n, &planned) in rows.iter().enumerate() {
         prompt.clear();
         prompt.reserve(planned.bytes as usize);
-        let Made { row, stats: mut this } = maker.row(desk, file, planned, &mut prompt)?;
+        let Made { mut row, stats: mut this, parts } = maker.row(&mut desk.rows, file, planned, &mut prompt)?;
+        if !parts.is_empty() {
+            row.also = desk.also.count(&prompt, &parts, &row.needle_spans);
+        }
+        this.chars = count_chars(&prompt, &mut row.needle_spans);
+        let counts = std::iter::once(row.n_tokens).chain(row.also.iter().map(|also| also.n_tokens));
+        let counts: Vec<(&str, u64)> = plan.ledger.all().iter().map(Tokenizer::name).zip(counts).collect();
+        for (name, tokens) in &counts[1..] {
+            this.also.insert((*name).to_owned(), Sums::of(*tokens));
+        }
+        for model in plan.models() {
+            this.over_window.insert(model.name.to_owned(), u64::from(exceeds(model, &counts, reserve)));
+        }
         (this.tokens, this.tokens_min, this.tokens_max) = (row.n_tokens, row.n_tokens, row.n_tokens);
         this.prompt_bytes = prompt.len() as u64;
         if let Some(budget) = budget {
@@ -250,7 +312,9 @@ fn group<R: Rows>(
             let bounded = plan.recipe.budget.counts == Bound::Prompt;
             this.fill = (row.n_tokens + reserve) * 1_000_000 / plan.recipe.budget.tokens(file.length);
             this.fill_min = this.fill;
-            this.over = u64::from(bounded && row.n_tokens > budget);
+            let all = plan.recipe.budget.fit == Fit::All;
+            let most = counts.iter().take(if all { counts.len() } else { 1 }).map(|(_, n)| *n).max();
+            this.over = u64::from(bounded && most > Some(budget));
         }
         stats.add(&this, n == 0);
         progress.add(row.n_tokens);
@@ -273,6 +337,25 @@ fn group<R: Rows>(
         }
     }
     Ok(Group { chunks, digests, stats })
+}
+
+/// Characters of a prompt; fills in where its spans stand in characters.
+pub fn count_chars(prompt: &str, spans: &mut [NeedleSpan]) -> u64 {
+    let mut edges: Vec<u64> = spans.iter().flat_map(|span| [span.start, span.end]).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    let mut chars = Vec::with_capacity(edges.len());
+    let (mut at, mut count) = (0, 0);
+    for edge in &edges {
+        count += prompt[at..*edge as usize].chars().count() as u64;
+        chars.push(count);
+        at = *edge as usize;
+    }
+    let place = |byte: u64| chars[edges.binary_search(&byte).expect("every edge is there")];
+    for span in spans {
+        (span.char_start, span.char_end) = (place(span.start), place(span.end));
+    }
+    count + prompt[at..].chars().count() as u64
 }
 
 /// Hands a group to its file; writes what is next in order, and closes the file after the last group.

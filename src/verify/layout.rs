@@ -3,8 +3,10 @@
 use super::{Checker, Finding};
 use crate::hash::Digest;
 use crate::manifest::{Manifest, Match, canary, compare};
-use crate::plan::{Cell, FilePlan, counts, files};
+use crate::plan::{Cell, FilePlan, counts, files, slots};
 use crate::recipe::{Choice, Family, Length, Position, PromptKind};
+use crate::seed::Seed;
+use crate::stage::factoids::cell_id;
 use crate::stage::needles::{id_kind, row_id};
 use crate::stage::select::fixed_order;
 use crate::stage::write::{DataFile, Stats};
@@ -115,6 +117,15 @@ impl Checker<'_> {
         if self.seed.as_ref().is_some_and(|seed| seed.digest() != manifest.seed_digest) {
             find("seed_digest is not that of the recipe's seed".to_owned());
         }
+        if manifest.format > 1 {
+            let named = manifest.tokenizers.iter().map(|t| t.name.as_str());
+            if !named.eq(self.recipe.tokens.names().map(|name| name.0.as_str())) {
+                find("its tokenizers are not the recipe's".to_owned());
+            }
+            for facts in self.ledger.facts().iter().filter(|facts| !manifest.tokenizers.contains(facts)) {
+                find(format!("the tokenizer {} at hand is another one than the release's", facts.name));
+            }
+        }
         let tokens: u64 = manifest.files.iter().map(|f| f.stats.tokens).sum();
         let rows: u64 = manifest.files.iter().map(|f| f.rows).sum();
         if (tokens, rows) != (manifest.tokens, manifest.rows) {
@@ -180,6 +191,9 @@ impl Checker<'_> {
         if let Some(cell) = plan.cell {
             return self.cell(file, ids, row_ids, plan, cell, manifest);
         }
+        if plan.needle.is_some() {
+            return self.cells(file, ids, manifest);
+        }
         let starts = |source: &SourceTask| manifest.starts.get(source).and_then(|start| start.parse::<Length>().ok());
         let holds = |source: &SourceTask| plan.length.0 == 0 || starts(source).is_none_or(|start| plan.length >= start);
         let order = self.order(manifest);
@@ -187,6 +201,22 @@ impl Checker<'_> {
         if !expected.clone().eq(ids) {
             let n = expected.count();
             self.find(&file.path, None, format!("its {} rows are not the {n} instances in their order", ids.len()));
+        }
+    }
+
+    /// A file of the factoid family holds the cells of the release in the order of the grid.
+    fn cells(&self, file: &DataFile, ids: &[String], manifest: &Manifest) {
+        let all = slots::cells(self.recipe);
+        let limit = manifest.filter.as_ref().and_then(|f| f.limit).unwrap_or(all).min(all);
+        let expected = match &self.seed {
+            Some(seed) => slots::chosen(self.recipe, seed, limit),
+            // The seed is held out: which cells a part holds cannot be known.
+            None if limit < all && ids.len() == limit as usize && ids.is_sorted() => return,
+            None => slots::chosen(self.recipe, &Seed::new(""), all),
+        };
+        if !expected.iter().map(|(length, depth)| cell_id(*length, *depth)).eq(ids.iter().cloned()) {
+            let what = format!("its {} rows are not the {} cells of the grid in order", ids.len(), expected.len());
+            self.find(&file.path, None, what);
         }
     }
 

@@ -116,13 +116,14 @@ impl Checker<'_> {
         };
         let exact = cell.prompt == PromptKind::Exact
             && self.recipe.budget.counts == Bound::Prompt
-            && self.recipe.prompt.last != Some(Last::Cut);
+            && self.recipe.prompt.last != Some(Last::Cut)
+            && self.fills();
         if let (Some(Haystack::In(language)), true, "start") = (cell.haystack, exact, get("position")) {
             let (_, closing) = desk.counts[all[found.passage]];
             let last = desk.counts[*all.last().expect("the needle is there")].1;
             let used = int(batch, "n_tokens", row) - last + self.recipe.budget.reserve(plan.strategy) as i64;
             let number = self.recipe.prompt.first_label.unwrap_or(1) as usize + all.len();
-            let used = used + self.tokenizer.count(&label(number)) as i64;
+            let used = used + self.tokenizer.count_line(&label(number)) as i64;
             let room = self.recipe.budget.tokens(plan.length) as i64 - used;
             shared.rooms.push(Room {
                 ranking: ranking.clone(),

@@ -4,6 +4,8 @@
 //! again, tokens are counted anew (by the seams that are proven to add up; whole on a seeded 1%, everywhere with
 //! [`Depth::Full`]).
 
+mod counts;
+mod factoid;
 mod layout;
 mod mates;
 mod passage;
@@ -16,18 +18,19 @@ use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::{Digest, RowEncoder, RowsHasher, release_digest};
 use crate::language::{Language, Pack};
-use crate::manifest::{FORMAT, Manifest};
+use crate::manifest::{FORMAT, Manifest, TextFacts, TokenizerFacts};
 use crate::pipeline::reasoning::pool_key;
-use crate::plan::FilePlan;
+use crate::plan::{FilePlan, Options};
 use crate::recipe::{Ranking, Recipe, SeedSource};
 use crate::record::Passage;
 use crate::report::Progress;
 use crate::seed::Seed;
+use crate::source::tokenizers;
 use crate::stage::distractors::synthetic;
 use crate::stage::write::DataFile;
 use crate::store::sorted_dir;
-use crate::table::{self, SCHEMA, text};
-use crate::tokenizer::Tokenizer;
+use crate::table::{self, schema_of, text};
+use crate::tokenizer::{Ledger, Tokenizer};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -78,6 +81,9 @@ pub struct Report {
     pub rederived: u64,
     /// Prompts whose tokens were counted whole.
     pub counted_whole: u64,
+    /// What could not be checked, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unchecked: Vec<String>,
     /// The first findings.
     pub findings: Vec<Finding>,
     /// How many there are.
@@ -99,8 +105,8 @@ pub fn read_manifest(folder: &Path) -> Result<Manifest> {
     })?;
     let manifest: Manifest =
         serde_json::from_slice(&bytes).map_err(|e| Error::new(e.to_string()).at(path.display()))?;
-    if manifest.format != FORMAT {
-        fail!("{} has format {}, this program knows {FORMAT}", path.display(), manifest.format);
+    if !(1..=FORMAT).contains(&manifest.format) {
+        fail!("{} has format {}, this program knows 1 to {FORMAT}", path.display(), manifest.format);
     }
     Ok(manifest)
 }
@@ -136,7 +142,15 @@ struct Checker<'a> {
     folder: &'a Path,
     recipe: &'a Recipe,
     packs: &'a BTreeMap<String, Pack>,
+    /// Of the manifest.
+    format: u32,
     tokenizer: Tokenizer,
+    /// The tokenizers that are at hand.
+    ledger: Ledger,
+    /// All of the release, the primary one first.
+    tokenizers: Vec<TokenizerFacts>,
+    /// What the manifest says of running texts.
+    texts: BTreeMap<String, TextFacts>,
     depth: Depth,
     /// The synthetic pool, made again.
     pool: Option<Vec<Passage>>,
@@ -184,8 +198,13 @@ impl Checker<'_> {
     }
 }
 
-/// Verifies a release.
+/// Verifies a release that was counted with embedded tokenizers.
 pub fn verify(folder: &Path, depth: Depth, jobs: usize) -> Result<Report> {
+    verify_with(folder, depth, jobs, &Options::default())
+}
+
+/// Verifies a release; `options` say where tokenizers' files are (`tokenizers`, `models`, `data`, `out` with its cache).
+pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) -> Result<Report> {
     let manifest = read_manifest(folder)?;
     let recipe = read_recipe(folder)?;
     let packs = read_packs(folder)?;
@@ -199,12 +218,21 @@ pub fn verify(folder: &Path, depth: Depth, jobs: usize) -> Result<Report> {
         (manifest.stages.get("distractors") == Some(&key))
             .then(|| synthetic(seed, recipe.distractors.variant, recipe.distractors.pool))
     });
+    let (ledger, unchecked) = tokenizers::at_hand(&recipe, options)?;
+    let known = match manifest.format {
+        1 => ledger.facts(),
+        _ => manifest.tokenizers.clone(),
+    };
     let (pinned, faults) = rankings::Pinned::read(folder, &manifest);
     let checker = Checker {
         folder,
         recipe: &recipe,
         packs: &packs,
-        tokenizer: Tokenizer::new(recipe.tokens.primary),
+        format: manifest.format,
+        tokenizer: ledger.primary().clone(),
+        ledger,
+        tokenizers: known,
+        texts: manifest.texts.clone(),
         depth,
         pool,
         pinned,
@@ -212,7 +240,11 @@ pub fn verify(folder: &Path, depth: Depth, jobs: usize) -> Result<Report> {
         shared: Mutex::default(),
         progress: Progress::new("verify", manifest.rows, "rows"),
     };
-    checker.shared.lock().expect("no thread panics").report.release = manifest.title();
+    {
+        let report = &mut checker.shared.lock().expect("no thread panics").report;
+        report.release = manifest.title();
+        report.unchecked = unchecked;
+    }
     checker.sums();
     faults.into_iter().for_each(|fault| checker.find(&fault.file, None, fault.what));
     checker.about(&manifest);
@@ -272,8 +304,15 @@ impl Checker<'_> {
             Ok(builder) => builder,
             Err(e) => return fault(format!("is not Parquet: {e}")),
         };
-        if builder.schema().fields() != SCHEMA.fields() {
+        if builder.schema().fields() != schema_of(self.format).fields() {
             return fault("has other columns than a release".to_owned());
+        }
+        let mut reading = Reading::default();
+        if let Some(needle) = plan.needle
+            && let Err(e) =
+                self.last_row(&path, builder.metadata().file_metadata().num_rows(), plan, needle, &mut reading)
+        {
+            self.find(&file.path, None, e.to_string());
         }
         // Few rows at a time: a prompt of 128k tokens is half a megabyte or more.
         let batches = match builder.with_batch_size(16).build() {
@@ -282,7 +321,6 @@ impl Checker<'_> {
         };
         let mut rows = RowsHasher::default();
         let mut encoder = RowEncoder::default();
-        let mut reading = Reading::default();
         let mut ids: Vec<String> = Vec::new();
         let mut row_ids: Vec<String> = Vec::new();
         for batch in batches {
@@ -314,6 +352,17 @@ impl Checker<'_> {
         shared.report.rederived += reading.rederived;
         shared.report.counted_whole += reading.whole;
         Some(digest)
+    }
+
+    /// Prepares a file of the factoid family from its last row, whose running text is the longest.
+    fn last_row(&self, path: &Path, rows: i64, plan: &FilePlan, needle: u32, reading: &mut Reading) -> Result<()> {
+        let fault = |e: &dyn std::fmt::Display| Error::new(format!("its last row cannot be read: {e}"));
+        let file = File::open(path).map_err(|e| fault(&e))?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| fault(&e))?;
+        let last = usize::try_from(rows - 1).map_err(|e| fault(&e))?;
+        let mut batches = builder.with_offset(last).with_limit(1).build().map_err(|e| fault(&e))?;
+        let batch = batches.next().ok_or_else(|| fault(&"it is not there"))?.map_err(|e| fault(&e))?;
+        self.open_text(&batch, 0, plan, needle, &mut reading.factoids)
     }
 
     /// What can only be seen over several files: every language and length of an instance draws on one list of

@@ -1,5 +1,6 @@
 //! Checks of one row of the passage family.
 
+use super::counts::Parts;
 use super::mates::Mate;
 use super::{Checker, Depth};
 use crate::error::{Error, Result};
@@ -11,11 +12,13 @@ use crate::plan::{Cell, FilePlan};
 use crate::recipe::{Bound, Haystack, Position, PromptKind};
 use crate::record::NeedleSpan;
 use crate::seed::Seed;
-use crate::stage::needles::{CERTIFICATE, id_kind, row_id};
+use crate::stage::ledger::AlsoCounter;
+use crate::stage::needles::{CERTIFICATE, id_kind, line_ends, row_id};
 use crate::stage::write::Stats;
-use crate::table::{self, int, numbers, read_by_language, read_ledger, read_spans, text, texts};
+use crate::table::{self, int, numbers, read_by_language, read_spans, text, texts};
 use arrow_array::{Array, RecordBatch};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
 
 /// What reading one file keeps between its rows.
 #[derive(Default)]
@@ -69,6 +72,19 @@ pub(super) struct Found {
     pub(super) spans: [NeedleSpan; 2],
 }
 
+/// Where the parts of a prompt end whose token counts add up: the words before the passages, each label, each line
+/// (the last with the blank line behind it), the words behind them.
+fn part_ends(prompt: &str, kind: PromptKind, places: &[Range<usize>]) -> Vec<u32> {
+    let mut ends = vec![head(kind).len() as u32];
+    for (n, place) in places.iter().enumerate() {
+        // A space stands before the text, a line feed behind it.
+        ends.push(place.start as u32 - 1);
+        ends.push(place.end as u32 + if n + 1 == places.len() { 2 } else { 1 });
+    }
+    ends.push(prompt.len() as u32);
+    ends
+}
+
 impl Checker<'_> {
     pub(super) fn passage_row(
         &self,
@@ -77,6 +93,7 @@ impl Checker<'_> {
         plan: &FilePlan,
         cell: Cell,
         desk: &mut Desk,
+        also: &mut Option<AlsoCounter>,
     ) -> Result<(Stats, bool)> {
         let get = |name: &str| text(batch, name, row);
         let (id, prompt, instance) = (get("id"), get("prompt"), get("instance_id"));
@@ -101,7 +118,7 @@ impl Checker<'_> {
         if parts.question != get("question") {
             fail!("the question column is not the prompt's question");
         }
-        let places = parts.passages;
+        let places: Vec<Range<usize>> = parts.passages;
         let all: Vec<&str> = places.iter().map(|span| &prompt[span.clone()]).collect();
         let needle = match spans[..] {
             [] => None,
@@ -135,16 +152,21 @@ impl Checker<'_> {
                 fail!("the needle is passage {}, its position asks for {expected}", found.passage);
             }
         }
-        let stats = self.passage_stats(batch, row, plan, cell, &taken, desk)?;
+        let mut stats = self.passage_stats(batch, row, plan, cell, &taken, desk)?;
         self.same(batch, row, plan, cell, &taken, &lines, desk)?;
+        if !twin {
+            let key = format!("{instance} {}", plan.length);
+            self.same_content(id, &key, taken.ids.iter().map(|id| bare(id)))?;
+        }
         let whole = self.depth == Depth::Full || Seed::new("verify").derive("whole", id).below(100) == 0;
+        let added = i64::from(self.ledger.added(&self.tokenizer));
         let n_tokens = int(batch, "n_tokens", row);
-        if whole && self.tokenizer.count(prompt) as i64 != n_tokens {
-            fail!("counted whole, the prompt has {} tokens", self.tokenizer.count(prompt));
+        if whole && self.tokenizer.count(prompt) as i64 + added != n_tokens {
+            fail!("counted whole, the prompt has {} tokens", self.tokenizer.count(prompt) as i64 + added);
         }
-        if read_ledger(batch, row) != [(self.tokenizer.name().to_owned(), n_tokens)] {
-            fail!("the token ledger does not say what n_tokens says");
-        }
+        let ends = part_ends(prompt, cell.prompt, &places);
+        let parts = Parts { prompt, ends: &ends, whole };
+        self.counts(batch, row, plan, &parts, also, &mut stats)?;
         Ok((stats, whole))
     }
 
@@ -184,8 +206,8 @@ impl Checker<'_> {
         taken: &Taken<'_>,
         desk: &mut Desk,
     ) -> Result<()> {
-        let count = |text: &str| self.tokenizer.count(text) as u64;
-        let start = count(head(cell.prompt));
+        let count = |text: &str| self.tokenizer.count_line(text) as u64;
+        let start = self.tokenizer.count(head(cell.prompt)) as u64;
         let mut tokens = start as i64;
         let mut closing = 0;
         let first = self.recipe.prompt.first_label.unwrap_or(1) as usize;
@@ -207,6 +229,7 @@ impl Checker<'_> {
         tokens += closing;
         let context = (tokens as u64 - start).max(1);
         tokens += count(&tail(cell.prompt, text(batch, "question", row))) as i64;
+        tokens += i64::from(self.ledger.added(&self.tokenizer));
         let recorded = int(batch, "n_tokens", row);
         if tokens != recorded {
             fail!("the prompt has {tokens} tokens, recorded are {recorded} ({})", plan.config);
@@ -217,7 +240,7 @@ impl Checker<'_> {
             fail!("the needle is at tokens {}..{}", line_of.0, line_of.0 + line_of.1);
         }
         let line = format!(" {}\n", taken.all[found.passage]);
-        let ends = self.tokenizer.ends(&line);
+        let ends = line_ends(&self.tokenizer, &line);
         let token = |byte: u64| line_of.0 + ends.partition_point(|end| *end as u64 <= byte) as u64;
         let (from, to) = (answer.start - passage.start, answer.end - passage.start);
         if (answer.token_start, answer.token_end) != (token(from + 1), token(to) + 1) {

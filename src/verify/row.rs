@@ -1,5 +1,6 @@
 //! Checks of one row: all that can be seen from the row itself, and what it must share with others.
 
+use super::counts::Parts;
 use super::{Checker, Depth};
 use crate::error::{Error, Result};
 use crate::fail;
@@ -11,10 +12,11 @@ use crate::recipe::{Kind, Order, Ranking, SourceKind, Task};
 use crate::seed::{Seed, mix};
 use crate::stage::certify::{certificate, split};
 use crate::stage::distractors::{banned, holds, letter};
+use crate::stage::ledger::AlsoCounter;
 use crate::stage::select::depths;
 use crate::stage::write::Stats;
 use crate::story::{Answer, Fact, Question, Solution, SourceTask, Story, solve};
-use crate::table::{self, int, numbers, read_by_language, read_ledger, read_spans, text, texts};
+use crate::table::{self, int, numbers, read_by_language, read_spans, text, texts};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use rustc_hash::FxHashMap;
@@ -39,6 +41,10 @@ pub(super) fn no_nulls(batch: &RecordBatch, row: usize) -> Result<()> {
 /// What reading one file keeps between its rows.
 #[derive(Default)]
 pub(super) struct Reading {
+    /// Counts under the tokenizers beside the primary one.
+    also: Option<AlsoCounter>,
+    /// Of the factoid family.
+    pub(super) factoids: super::factoid::Desk,
     /// Of the passage family.
     pub(super) desk: super::passage::Desk,
     /// What a line says and how many tokens it has (with its line feed); no fact for clean text that is no sentence of ours. And the row
@@ -64,8 +70,17 @@ const KNOWN: usize = 400_000;
 
 impl Checker<'_> {
     pub(super) fn row(&self, batch: &RecordBatch, row: usize, plan: &FilePlan, reading: &mut Reading) -> Result<()> {
+        if let Some(needle) = plan.needle {
+            let (stats, whole) = self.factoid_row(batch, row, plan, needle, &mut reading.factoids)?;
+            let first = reading.stats == Stats::default();
+            reading.stats.add(&stats, first);
+            reading.lines += stats.lines;
+            reading.proven += 1;
+            reading.whole += u64::from(whole);
+            return Ok(());
+        }
         if let Some(cell) = plan.cell {
-            let (stats, whole) = self.passage_row(batch, row, plan, cell, &mut reading.desk)?;
+            let (stats, whole) = self.passage_row(batch, row, plan, cell, &mut reading.desk, &mut reading.also)?;
             let first = reading.stats == Stats::default();
             reading.stats.add(&stats, first);
             reading.lines += stats.lines;
@@ -116,6 +131,7 @@ impl Checker<'_> {
         let spans = read_spans(batch, row);
         let mut next = 0;
         let mut at = head;
+        let mut ends = vec![head as u32];
         reading.facts.clear();
         reading.is_needle.clear();
         let mut needles: Vec<Fact> = Vec::with_capacity(spans.len());
@@ -137,7 +153,7 @@ impl Checker<'_> {
                 }
                 None => {
                     let fact = self.read_line(sentence, pack, free, &mut reading.banned)?;
-                    let known = (fact, self.tokenizer.count(line) as u32);
+                    let known = (fact, self.tokenizer.count_line(line) as u32);
                     reading.known.insert(sentence.to_owned(), (known, reading.rows));
                     known
                 }
@@ -162,11 +178,15 @@ impl Checker<'_> {
             reading.is_needle.extend(fact.map(|_| is_needle));
             reading.facts.extend(fact);
             at += line.len();
+            ends.push(at as u32);
             tokens += u64::from(count);
             longest = longest.max(u64::from(count));
         }
         let context_tokens = (tokens - head_tokens).max(1);
-        tokens += self.tokenizer.count(tail) as u64;
+        ends.push(prompt.len() as u32);
+        tokens += self.tokenizer.count_line(tail) as u64;
+        let added = u64::from(self.ledger.added(&self.tokenizer));
+        tokens += added;
         if next != spans.len() {
             fail!("needle {next} begins inside a line or stands out of order");
         }
@@ -180,9 +200,10 @@ impl Checker<'_> {
             fail!("the prompt has {tokens} tokens, recorded are {n_tokens}");
         }
         let lot = || Seed::new("verify").derive("whole", id).below(100) == 0;
-        if self.depth == Depth::Full || lot() {
+        let is_whole = self.depth == Depth::Full || lot();
+        if is_whole {
             reading.whole += 1;
-            let whole = self.tokenizer.count(prompt) as u64;
+            let whole = self.tokenizer.count(prompt) as u64 + added;
             if whole != n_tokens {
                 fail!("counted whole, the prompt has {whole} tokens, recorded are {n_tokens}");
             }
@@ -190,6 +211,8 @@ impl Checker<'_> {
         let mut stats = Stats { tokens: n_tokens, tokens_min: n_tokens, tokens_max: n_tokens, ..Stats::default() };
         stats.prompt_bytes = prompt.len() as u64;
         (stats.lines, stats.repeated) = (lines, repeated);
+        let parts = Parts { prompt, ends: &ends, whole: is_whole };
+        self.counts(batch, row, plan, &parts, &mut reading.also, &mut stats)?;
         self.budget(plan, n_tokens, longest, &mut stats)?;
         let support = numbers(batch, "supporting", row);
         let flagged: Vec<i64> = (0..spans.len() as i64).filter(|n| spans[*n as usize].supporting).collect();
@@ -250,7 +273,7 @@ impl Checker<'_> {
             fail!("prompt, answer and template need {all} tokens, {} has {most}", plan.length);
         }
         // The next passage has seven lines at most; none is much longer than the longest here.
-        if most - all > 7 * 3 * longest.max(8) {
+        if self.fills() && most - all > 7 * 3 * longest.max(8) {
             fail!("prompt, answer and template need only {all} tokens of {most}");
         }
         stats.fill = all * 1_000_000 / most;
@@ -315,6 +338,8 @@ impl Checker<'_> {
         let Some(numbers) = ids.iter().map(number).collect::<Option<Vec<u32>>>() else {
             fail!("a distractor id is not its kind's letter and a number");
         };
+        let key = [get("instance_id"), get("length"), get("strategy"), get("distractor_kind")].join(" ");
+        self.same_content(get("id"), &key, ids.iter().map(String::as_str))?;
         if let (Order::Shuffled, Some(seed)) = (self.recipe.prompt.order, &self.seed) {
             let key = seed.derive("order", get("instance_id")).bits();
             if !numbers.is_sorted_by_key(|n| (mix(key, *n), *n)) {
@@ -419,10 +444,6 @@ impl Checker<'_> {
         let simulated = self.recipe.source.kind == SourceKind::Simulate;
         if table::column(batch, "source_id").is_null(row) != simulated {
             fail!("source_id does not fit the source");
-        }
-        let n_tokens = int(batch, "n_tokens", row);
-        if read_ledger(batch, row) != [(self.tokenizer.name().to_owned(), n_tokens)] {
-            fail!("the token ledger does not say what n_tokens says");
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 
 mod mlneedle;
 mod nearest;
+mod recall;
 mod sampler;
 
 use arrow_array::cast::AsArray;
@@ -88,8 +89,13 @@ sys.exit(code)";
 /// A part of the program, and the word that asks for it alone.
 type Part = (&'static str, fn(&mut Figures));
 
-const PARTS: [Part; 4] =
-    [("mlrbench", builds), ("nearest", nearest::run), ("sampler", sampler::run), ("mlneedle", mlneedle::run)];
+const PARTS: [Part; 5] = [
+    ("mlrbench", builds),
+    ("nearest", nearest::run),
+    ("sampler", sampler::run),
+    ("mlneedle", mlneedle::run),
+    ("recall", recall::run),
+];
 
 fn main() {
     // Cargo adds words of its own.

@@ -1,0 +1,198 @@
+//! The dataset card: what a person wants to know of a release first, from its manifest.
+
+use crate::manifest::Manifest;
+use crate::plan::Plan;
+use crate::recipe::{EmbedderName, Family};
+use crate::stage::write::{Stats, Sums};
+use crate::tokenizer::Tokenizer;
+
+/// What the rows were made of and compared with.
+fn made(plan: &Plan, manifest: &Manifest) -> String {
+    let mut text = String::new();
+    if !manifest.sources.is_empty() {
+        let files: Vec<String> =
+            manifest.sources.iter().map(|file| format!("{} (SHA-256 {})", file.name, file.sha256.short())).collect();
+        text += &format!("Sources: {}.\n\n", files.join(", "));
+    }
+    for (language, facts) in &manifest.texts {
+        text += &format!(
+            "The text in {language}: {} bytes, {} tokens, {} sentence breaks of which {} stand before a sentence that points back.\n",
+            facts.bytes, facts.tokens, facts.breaks.0, facts.breaks.1
+        );
+        for (what, n) in &facts.repairs {
+            text += &format!("- {n} {what}\n");
+        }
+    }
+    if plan.family == Family::Factoid {
+        return text + "\n";
+    }
+    let embedding = &plan.recipe.embedding;
+    text += &match plan.recipe.retrieval.embedder {
+        EmbedderName::Ngram => "Passages were ranked by hashed character n-grams.\n\n".to_owned(),
+        EmbedderName::Onnx => format!(
+            "Passages were ranked by {} ({:?} pooling, prefixes {:?} and {:?}, texts cut at {} tokens); its vectors, and\n\
+             what made them, are in `pins/`.\n\n",
+            embedding.model, embedding.pooling, embedding.query_prefix, embedding.passage_prefix, embedding.max_tokens
+        ),
+    };
+    text
+}
+
+/// The dataset card: front matter that loaders read, then what a person wants to know first.
+pub fn card(plan: &Plan, manifest: &Manifest) -> String {
+    let mut text = String::from("---\n");
+    text += &format!("pretty_name: {}\nlicense: {}\nlanguage:\n", manifest.name, manifest.licence.to_lowercase());
+    for (language, _) in &plan.packs {
+        text += &format!("- {language}\n");
+    }
+    let size = match manifest.rows {
+        0..1_000 => "n<1K",
+        1_000..10_000 => "1K<n<10K",
+        10_000..100_000 => "10K<n<100K",
+        _ => "100K<n<1M",
+    };
+    text += &format!("size_categories:\n- {size}\ntask_categories:\n- question-answering\nconfigs:\n");
+    for file in &plan.files {
+        text += &format!("- config_name: {}\n  data_files:\n  - split: test\n    path: {}\n", file.config, file.path());
+    }
+    text += "---\n\n";
+    let proven = match plan.family {
+        Family::Reasoning => {
+            "Every prompt was read back from its final text, in its own\nlanguage, and solved to its one gold answer."
+        }
+        Family::Passage => {
+            "Every prompt was taken apart again: the passage\nthat answers stands there once (in a needle-free twin, `expected` No, not at all), and no other one holds an\nanswer, in any language."
+        }
+        Family::Factoid => {
+            "Every prompt was taken apart again: its needle\nstands there once and whole, at a sentence break, and the running text around it is unchanged."
+        }
+    };
+    text += &format!(
+        "# {}\n\n{} prompts, {} tokens ({}). {proven}\n\n",
+        manifest.title(),
+        manifest.rows,
+        manifest.tokens,
+        plan.ledger.primary().name()
+    );
+    text += &format!("Rows digest: `{}`\n\nCanary: `{}`\n\n", manifest.rows_digest, manifest.canary);
+    let flags = manifest.filter.as_ref().map(|filter| " ".to_owned() + &filter.flags()).unwrap_or_default();
+    text += &format!("Verify with `nihbuild verify FOLDER`; rebuild with `nihbuild recipe recipe.toml{flags}`.\n\n");
+    text += match plan.family {
+        Family::Reasoning => {
+            "A model is asked for JSON. Take the value of its `answer` (join a list with commas), cut spaces and a final\n\
+             full stop, fold case, and compare it whole with `answers` and `answer_variants`.\n\n"
+        }
+        Family::Passage => {
+            "An answer is right when it holds one of `answers_by_language`, as whole words, whatever its language; to an\n\
+             existence prompt when it is `expected`.\n\n"
+        }
+        Family::Factoid => {
+            "A model's answer is rated from 1 to 5 against the needle by the judge's prompt in `judge.json`; recall is the sum of\n\
+             the ratings / (5 x prompts). Without a judge: an answer is right when it holds one of `answers`. `length` is the asked\n\
+             length in tokens, `haystack_tokens` the true one of the text with its needle; `position` is the asked depth in percent,\n\
+             the needle span's `depth` the true one in millionths of the text; `moved` counts nearer sentence breaks that were passed over\n\
+             because the sentence behind them points back. Rows of one `pair_id` differ in the needle alone.\n\n"
+        }
+    };
+    if let Some(facts) = &manifest.passages
+        && !facts.shared.is_empty()
+    {
+        let own = |pair: &str| pair.split(' ').next() == pair.split(' ').nth(1);
+        let all: Vec<String> =
+            facts.shared.iter().filter(|(pair, _)| !own(pair)).map(|(pair, n)| format!("{pair} {n}")).collect();
+        text += &format!(
+            "{} passages stand in the haystack, the same in every language. Questions that two needle languages share\n\
+             in their cells: {}.\n\n",
+            facts.passages,
+            if all.is_empty() { "there is one needle language".to_owned() } else { all.join(", ") }
+        );
+    }
+    text += &made(plan, manifest);
+    text += &configs(plan, manifest);
+    text += &token_table(plan, manifest);
+    text += &windows(plan, manifest);
+    if !manifest.starts.is_empty() {
+        text += "\nSome stories of these tasks are longer than the shortest lengths, so the tasks begin later:\n\n";
+        for (task, length) in &manifest.starts {
+            text += &format!("- {task} begins at {length} (and is whole at 0k)\n");
+        }
+    }
+    text
+}
+
+/// The data files: rows, tokens, fill.
+fn configs(plan: &Plan, manifest: &Manifest) -> String {
+    let filled = plan.family != Family::Factoid;
+    let mut text = match filled {
+        true => "| config | rows | tokens, mean | fill, mean |\n|---|---|---|---|\n".to_owned(),
+        false => "| config | rows | tokens, mean | tokens, most |\n|---|---|---|---|\n".to_owned(),
+    };
+    for (file, data) in plan.files.iter().zip(&manifest.files) {
+        let rows = data.rows.max(1);
+        let fill = data.stats.fill / rows;
+        let last = match (filled, file.length.0) {
+            (false, _) => data.stats.tokens_max.to_string(),
+            (true, 0) => "-".to_owned(),
+            (true, _) => format!("{}.{:02}%", fill / 10_000, fill / 100 % 100),
+        };
+        text += &format!("| {} | {} | {} | {last} |\n", file.config, data.rows, data.stats.tokens / rows);
+    }
+    text
+}
+
+/// A share of two numbers with three decimals.
+fn thousandths(a: u64, b: u64) -> String {
+    let share = a * 1000 / b.max(1);
+    format!("{}.{:03}", share / 1000, share % 1000)
+}
+
+/// What a length means in each language under each tokenizer: tokens of prompts, and tokens a character.
+fn token_table(plan: &Plan, manifest: &Manifest) -> String {
+    let mut groups: Vec<(String, Stats, u64)> = Vec::new();
+    for (file, data) in plan.files.iter().zip(&manifest.files).filter(|(_, data)| data.rows > 0) {
+        let haystack = file.cell.and_then(|cell| cell.haystack).map_or(String::new(), |h| format!(" in {h}"));
+        let length = if plan.family == Family::Factoid { "all".to_owned() } else { file.length.to_string() };
+        let name = format!("{}{haystack} | {length}", file.language);
+        match groups.iter_mut().find(|(known, ..)| *known == name) {
+            Some((_, stats, rows)) => {
+                stats.add(&data.stats, false);
+                *rows += data.rows;
+            }
+            None => groups.push((name, data.stats.clone(), data.rows)),
+        }
+    }
+    let mut text = "\nTokens of prompts by language, length and tokenizer:\n\n".to_owned();
+    text +=
+        "| language | length | tokenizer | least | mean | most | tokens a character |\n|---|---|---|---|---|---|---|\n";
+    for (name, stats, rows) in &groups {
+        let primary = Sums { tokens: stats.tokens, min: stats.tokens_min, max: stats.tokens_max };
+        let first = (plan.ledger.primary().name(), primary);
+        let also = plan.ledger.also().iter().map(Tokenizer::name);
+        let also = also.map(|tokenizer| (tokenizer, stats.also.get(tokenizer).copied().unwrap_or_default()));
+        for (tokenizer, sums) in std::iter::once(first).chain(also) {
+            let rate = thousandths(sums.tokens, stats.chars);
+            let (least, mean, most) = (sums.min, sums.tokens / rows, sums.max);
+            text += &format!("| {name} | {tokenizer} | {least} | {mean} | {most} | {rate} |\n");
+        }
+    }
+    text
+}
+
+/// How many rows exceed which model's window.
+fn windows(plan: &Plan, manifest: &Manifest) -> String {
+    if plan.models().next().is_none() {
+        return String::new();
+    }
+    let mut text = "\nPrompts that, with answer and chat template, exceed a model's window:\n\n".to_owned();
+    text += "| model | window | counted with | prompts over it |\n|---|---|---|---|\n";
+    for model in plan.models() {
+        let over: u64 = manifest.files.iter().filter_map(|file| file.stats.over_window.get(model.name)).sum();
+        let own = plan.ledger.all().iter().find(|tokenizer| tokenizer.name() == model.tokenizer);
+        let with = own.map_or_else(
+            || format!("{} (its own, {}, is not in the ledger)", plan.ledger.primary().name(), model.tokenizer),
+            |own| own.name().to_owned(),
+        );
+        text += &format!("| {} | {} | {with} | {over} of {} |\n", model.title, model.window, manifest.rows);
+    }
+    text
+}

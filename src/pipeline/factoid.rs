@@ -1,0 +1,110 @@
+//! The path of the factoid family: one sentence hidden in running text, at every depth of every length.
+
+use super::{Finished, Outcome, Stages, beside, identity, there_already};
+use crate::error::Result;
+use crate::language::Language;
+use crate::manifest::{self, TextFacts};
+use crate::plan::{FilePlan, Plan, slots as grid};
+use crate::report::Stopwatch;
+use crate::stage::embed::Pins;
+use crate::stage::factoids::Inputs;
+use crate::stage::journal::Journal;
+use crate::stage::slots::{Placed, Prepared, place};
+use crate::stage::texts::{self, Texts};
+use crate::stage::write::{FileRows, write};
+use crate::store::Key;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Raised when the same texts and needles give other rows.
+const VERSION: u32 = 1;
+
+/// Builds a release.
+pub(super) fn build(plan: &Plan, folder: PathBuf) -> Result<Outcome> {
+    let mut watch = Stopwatch::start();
+    let texts = texts::read(plan)?;
+    watch.lap("read");
+    let pins = Pins::new(plan);
+    let stages: Stages = vec![("texts".to_owned(), key(plan, &texts))];
+    let identity = identity(plan, &stages, &pins);
+    if folder.exists() {
+        let manifest = there_already(plan, &identity, &folder)?;
+        watch.lap("check");
+        let accepted = manifest::compare(&manifest)?;
+        return Ok(Outcome { folder, manifest, accepted, was_there: true, watch });
+    }
+    let needles = prepare(plan);
+    let placed = placed(plan, &texts, &needles)?;
+    watch.lap("place");
+    let inputs = Inputs::new(plan, &texts, needles, &placed);
+    let rows = |file: &FilePlan| FileRows::new(file.clone(), inputs.rows(file));
+    let files: Vec<FileRows> = plan.files.iter().map(rows).collect();
+    let partial = beside(&folder, "partial");
+    let journal = Journal::open(&partial, &identity)?;
+    write(plan, &inputs, &files, &journal)?;
+    watch.lap("write");
+    let seams = inputs.seams();
+    let facts = |(language, running): (&Language, &texts::Running)| {
+        let (all, repaired, widened) = seams.get(language).copied().unwrap_or_default();
+        let facts = TextFacts { repaired_seams: (repaired, all), widened, ..running.facts.clone() };
+        (language.to_string(), facts)
+    };
+    let described = texts.by_language.iter().map(facts).collect();
+    let finished = Finished { plan, stages, pins, sources: texts.files.clone(), identity };
+    let mut manifest = finished.describe(&journal)?;
+    manifest.texts = described;
+    finished.publish(&manifest, &partial, &folder)?;
+    watch.lap("publish");
+    let accepted = manifest::compare(&manifest)?;
+    Ok(Outcome { folder, manifest, accepted, was_there: false, watch })
+}
+
+fn key(plan: &Plan, texts: &Texts) -> Key {
+    Key {
+        stage: "texts",
+        version: VERSION,
+        params: json!({ "essays": crate::language::essays::VERSION, "breaks": crate::language::breaks::VERSION }),
+        inputs: vec![plan.seed.digest(), texts.digest],
+    }
+}
+
+/// The needles of the recipe, by their place in it.
+fn prepare(plan: &Plan) -> BTreeMap<u32, Prepared> {
+    let numbered = plan.recipe.needles.iter().enumerate();
+    numbered
+        .map(|(n, factoid)| {
+            let language = factoid.language.expect("the plan fills it in");
+            (n as u32, Prepared::new(&plan.recipe, &plan.ledger, factoid, plan.pack(language)))
+        })
+        .collect()
+}
+
+/// The cells of each language that is written.
+fn placed(plan: &Plan, texts: &Texts, needles: &BTreeMap<u32, Prepared>) -> Result<BTreeMap<Language, Vec<Placed>>> {
+    let cells = grid::chosen(&plan.recipe, &plan.seed, plan.instances());
+    let mut all = BTreeMap::new();
+    for file in &plan.files {
+        if all.contains_key(&file.language) {
+            continue;
+        }
+        let own: Vec<&Prepared> =
+            needles.values().filter(|needle| needle.factoid.language == Some(file.language)).collect();
+        let running = &texts.by_language[&file.language];
+        for needle in &own {
+            refuse_known(running.text(), needle)?;
+        }
+        all.insert(file.language, place(plan, file.language, running, &own, &cells)?);
+    }
+    Ok(all)
+}
+
+/// A text that holds the needle already would have it twice.
+fn refuse_known(text: &str, needle: &Prepared) -> Result<()> {
+    let Some(at) = text.find(needle.text.as_str()) else { return Ok(()) };
+    Err(crate::error::Error::new(format!(
+        "the running text already holds the needle {:?}, at byte {at}: {:?}",
+        needle.factoid.name.0, needle.text
+    ))
+    .help("write another needle, or give another text"))
+}

@@ -1,0 +1,130 @@
+//! The in-context recall test under a real tokenizer: three needles in 1225 cells of a window of 32k. Skipped where the
+//! tokenizer's file is not there (`NIHBUILD_TOKENIZERS`).
+
+use super::{Figures, now};
+use nihbuild::language::Language;
+use nihbuild::language::essays::essays;
+use nihbuild::seed::Seed;
+use nihbuild::tokenizer::Tokenizer;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs it.
+pub fn run(figures: &mut Figures) {
+    #[allow(clippy::disallowed_methods, reason = "benchmarks may look where tokenizers are")]
+    let folder = std::env::var_os("NIHBUILD_TOKENIZERS").map(PathBuf::from);
+    let Some(folder) = folder.filter(|folder| folder.join("llama3_1/tokenizer.json").is_file()) else {
+        println!("skipped: the recall test under a real tokenizer needs NIHBUILD_TOKENIZERS");
+        return;
+    };
+    let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    println!("in-context recall: 3 needles x 1225 cells, window 32768, with each tokenizer");
+    for name in ["llama3_1", "qwen3", "gemma3", "llama2", "o200k_base"] {
+        one(figures, root.path(), &folder, name);
+    }
+}
+
+fn one(figures: &mut Figures, root: &Path, folder: &Path, name: &str) {
+    let recipe = root.join(format!("{name}.toml"));
+    let text = format!(
+        "[release]\nname = \"{}\"\nversion = \"1.0.0\"\nseed = 5\n[source]\nkind = \"text\"\n[slots]\nwindow = 32768\n\
+         [tokens]\nprimary = \"{name}\"\n[prompt]\nlayout = \"plain-table-6\"\n",
+        name.replace('_', "-")
+    );
+    std::fs::write(&recipe, text).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_nihbuild"))
+        .arg("recipe")
+        .arg(&recipe)
+        .args(["--json", "--models"])
+        .arg(folder)
+        .arg("--out")
+        .arg(root.join("out"))
+        .output()
+        .unwrap();
+    let built: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("the build failed: {}", String::from_utf8_lossy(&output.stderr)));
+    // Loading the tokenizer is not among the stages.
+    let seconds: f64 = built["seconds"].as_object().unwrap().values().map(|s| s.as_f64().unwrap()).sum();
+    let manifest = &built["manifest"];
+    let facts = &manifest["texts"]["en"];
+    let tokenizer = Tokenizer::embedded(name)
+        .unwrap_or_else(|| Tokenizer::open(name, &folder.join(name).join("tokenizer.json")).unwrap());
+    let language: Language = "en".parse().unwrap();
+    let bytes = facts["bytes"].as_u64().unwrap() as usize;
+    let text = essays(language, &language.pack().unwrap(), &Seed::new("5"), bytes).unwrap();
+    let start = now();
+    let tokens = tokenizer.count(&text[..bytes]);
+    let tokenise = start.elapsed().as_secs_f64();
+    let release = PathBuf::from(built["release"].as_str().unwrap());
+    let prompts = prompts(&release, manifest);
+    let start = now();
+    let compressed = compress(&prompts);
+    let compress = start.elapsed().as_secs_f64();
+    let (rows, size) = (prompts.len(), prompts.iter().map(String::len).sum::<usize>());
+    println!(
+        "       {name}: {rows} prompts, {} tokens, {} MB (zstd: {compressed} bytes); build {seconds:.2} s, of which {}",
+        manifest["tokens"],
+        size / 1_000_000,
+        built["seconds"]
+    );
+    println!(
+        "       the text ({tokens} tokens) tokenised once {tokenise:.2} s, prompts compressed {compress:.2} s; seams repaired {} of {}, windows widened {}",
+        facts["repaired_seams"][0], facts["repaired_seams"][1], facts["widened"]
+    );
+    figures.check(&format!("{name}: prompts"), rows.to_string(), "3675", rows == 3675);
+    let ratio = seconds / (tokenise + compress);
+    let bound = "<= 3 x (tokenise + compress)";
+    figures.check(&format!("{name}: whole build"), format!("{ratio:.2} x"), bound, ratio <= 3.0);
+    // 500 prompts counted whole.
+    let counts = counts(&release, manifest);
+    let wrong =
+        prompts.iter().zip(&counts).step_by(rows / 500).filter(|(p, n)| tokenizer.count(p) as i64 != **n).count();
+    figures.check(&format!("{name}: of 500 prompts counted whole, wrong"), wrong.to_string(), "0", wrong == 0);
+    let over = manifest["files"].as_array().unwrap().iter().map(|f| f["stats"]["tokens_max"].as_u64().unwrap()).max();
+    let over = over.unwrap() + 96;
+    figures.check(
+        &format!("{name}: longest prompt with answer and template"),
+        over.to_string(),
+        "<= 32768",
+        over <= 32768,
+    );
+}
+
+fn prompts(release: &Path, manifest: &Value) -> Vec<String> {
+    let mut all = Vec::new();
+    for batch in batches(release, manifest) {
+        all.extend((0..batch.num_rows()).map(|row| nihbuild::table::text(&batch, "prompt", row).to_owned()));
+    }
+    all
+}
+
+fn counts(release: &Path, manifest: &Value) -> Vec<i64> {
+    let mut all = Vec::new();
+    for batch in batches(release, manifest) {
+        all.extend((0..batch.num_rows()).map(|row| nihbuild::table::int(&batch, "n_tokens", row)));
+    }
+    all
+}
+
+fn batches(release: &Path, manifest: &Value) -> Vec<arrow_array::RecordBatch> {
+    let files = manifest["files"].as_array().unwrap().iter();
+    let open = |file: &Value| std::fs::File::open(release.join(file["path"].as_str().unwrap())).unwrap();
+    files
+        .flat_map(|file| {
+            ParquetRecordBatchReaderBuilder::try_new(open(file)).unwrap().build().unwrap().map(Result::unwrap)
+        })
+        .collect()
+}
+
+/// Bytes that two threads of zstd make of the prompts, at the level of our Parquet files.
+fn compress(prompts: &[String]) -> usize {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
+    encoder.multithread(2).unwrap();
+    for prompt in prompts {
+        encoder.write_all(prompt.as_bytes()).unwrap();
+    }
+    encoder.finish().unwrap().len()
+}
