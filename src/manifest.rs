@@ -101,8 +101,9 @@ pub struct TextFacts {
     pub bytes: u64,
     /// Its tokens, as far as they were needed.
     pub tokens: u64,
-    /// Sentence breaks in it, and those of them before a sentence that points back.
-    pub breaks: (u64, u64),
+    /// Sentence breaks in it, those of them before a sentence that points back, and before one that leans on what came
+    /// before.
+    pub breaks: (u64, u64, u64),
     /// Digest of the patterns that generated essays are drawn from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patterns: Option<Digest>,

@@ -510,7 +510,7 @@ impl Language {
     }
 
     fn marks(&self) -> Marks<'_> {
-        Marks { abbreviations: &self.abbreviations, openings: &self.openings, spaced: self.spaced }
+        Marks { abbreviations: &self.abbreviations, openings: &self.openings, soft: &[], spaced: self.spaced }
     }
 
     fn breaks(&self, text: &str) -> Vec<Break> {
@@ -569,9 +569,9 @@ mod places {
     fn a_break_says_where() {
         let text = "He came. She went.\n\nAll slept.";
         let found = plain().breaks(text);
-        assert_eq!(found[0], Break { end: 8, next: 9, paragraph: false, guarded: false });
-        assert_eq!(found[1], Break { end: 18, next: 20, paragraph: true, guarded: false });
-        assert_eq!(found[2], Break { end: 30, next: 30, paragraph: true, guarded: false });
+        assert_eq!(found[0], Break { end: 8, next: 9, paragraph: false, guarded: false, soft: false });
+        assert_eq!(found[1], Break { end: 18, next: 20, paragraph: true, guarded: false, soft: false });
+        assert_eq!(found[2], Break { end: 30, next: 30, paragraph: true, guarded: false, soft: false });
     }
 
     #[test]

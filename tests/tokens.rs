@@ -1,6 +1,6 @@
 //! Token counts: sums where they hold, joins everywhere, for embedded tokenizers, hand-made files and real ones.
 
-mod files;
+pub mod files;
 mod reading;
 mod texts;
 

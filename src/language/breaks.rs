@@ -28,6 +28,8 @@ pub struct Marks<'a> {
     pub abbreviations: &'a [String],
     /// Beginnings of sentences that point back at the sentence before, in any case.
     pub openings: &'a [String],
+    /// Beginnings that lean on what came before, but do not speak of the sentence before: persons, additions, times.
+    pub soft: &'a [String],
     /// Are sentences and words parted by spaces? Not so in Chinese.
     pub spaced: bool,
 }
@@ -43,6 +45,8 @@ pub struct Break {
     pub paragraph: bool,
     /// Does the next sentence open by pointing back? Then nothing may be put before it.
     pub guarded: bool,
+    /// Does it lean on what came before? Then nothing is put before it where a better place is near.
+    pub soft: bool,
 }
 
 /// The breaks of a text, in ascending order. Takes time in proportion to the text, and never fails.
@@ -60,6 +64,7 @@ pub fn breaks(text: &str, marks: &Marks<'_>) -> Vec<Break> {
             next: after,
             paragraph: true,
             guarded: words.points_back(&text[after..]),
+            soft: words.leans(&text[after..]),
         }));
     }
     found
@@ -70,7 +75,7 @@ pub fn breaks(text: &str, marks: &Marks<'_>) -> Vec<Break> {
 /// Quotation marks, brackets and dashes before the first word do not matter, nor does case. In a spaced language an
 /// opening has to be followed by the end of a word.
 pub fn points_back(sentence: &str, marks: &Marks<'_>) -> bool {
-    Words { openings: openings(marks), abbreviations: BTreeSet::new(), spaced: marks.spaced }.points_back(sentence)
+    Words::of(marks).points_back(sentence)
 }
 
 /// The paragraphs of a text, without white space at their edges, and none empty.
@@ -93,11 +98,13 @@ struct Words {
     abbreviations: BTreeSet<String>,
     /// In lower case; none is empty.
     openings: Vec<String>,
+    /// The same.
+    soft: Vec<String>,
     spaced: bool,
 }
 
-fn openings(marks: &Marks<'_>) -> Vec<String> {
-    marks.openings.iter().map(|opening| opening.trim().to_lowercase()).filter(|opening| !opening.is_empty()).collect()
+fn lowered(openings: &[String]) -> Vec<String> {
+    openings.iter().map(|opening| opening.trim().to_lowercase()).filter(|opening| !opening.is_empty()).collect()
 }
 
 impl Words {
@@ -105,15 +112,24 @@ impl Words {
         let parts = marks.abbreviations.iter().flat_map(|abbreviation| abbreviation.split_whitespace());
         let is_written = |part: &&str| part.ends_with(is_mark);
         let abbreviations = parts.filter(is_written).map(str::to_owned).collect();
-        Words { abbreviations, openings: openings(marks), spaced: marks.spaced }
+        Words { abbreviations, openings: lowered(marks.openings), soft: lowered(marks.soft), spaced: marks.spaced }
     }
 
     fn points_back(&self, sentence: &str) -> bool {
+        self.opens(sentence, &self.openings)
+    }
+
+    fn leans(&self, sentence: &str) -> bool {
+        self.opens(sentence, &self.soft)
+    }
+
+    /// Does a sentence open with one of these?
+    fn opens(&self, sentence: &str, openings: &[String]) -> bool {
         let first = sentence.trim_start_matches(|c: char| c.is_whitespace() || precedes_word(c) || is_dash(c));
         // Two characters more than the longest opening has are enough to see where its last word ends.
-        let longest = self.openings.iter().map(|opening| opening.chars().count()).max().unwrap_or(0);
+        let longest = openings.iter().map(|opening| opening.chars().count()).max().unwrap_or(0);
         let lower: String = first.chars().take(longest + 2).flat_map(char::to_lowercase).collect();
-        self.openings.iter().any(|opening| {
+        openings.iter().any(|opening| {
             let rest = lower.strip_prefix(opening.as_str());
             rest.is_some_and(|rest| !self.spaced || ends_word(opening, rest))
         })
@@ -301,7 +317,13 @@ impl<'a> Paragraph<'a> {
             && self.quotes.closed_at(ending.end)
             && begins_well(rest, mark)
             && !self.goes_on(&ending, rest);
-        good.then(|| Break { end: ending.end, next, paragraph: false, guarded: self.words.points_back(rest) })
+        good.then(|| Break {
+            end: ending.end,
+            next,
+            paragraph: false,
+            guarded: self.words.points_back(rest),
+            soft: self.words.leans(rest),
+        })
     }
 
     /// Does the sentence that seems to end rather go on with `rest`?

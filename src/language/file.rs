@@ -42,6 +42,7 @@ pub(super) struct File {
 pub(super) struct Running {
     pub system: String,
     pub openings: Vec<String>,
+    pub soft_openings: Vec<String>,
     pub abbreviations: Vec<String>,
 }
 

@@ -265,8 +265,8 @@ impl Pack {
 
     /// What is to be known of its sentences to hide one more among them.
     pub fn marks(&self) -> Marks<'_> {
-        let Running { openings, abbreviations, .. } = &self.running;
-        Marks { abbreviations, openings, spaced: self.writes_spaces() }
+        let Running { openings, soft_openings, abbreviations, .. } = &self.running;
+        Marks { abbreviations, openings, soft: soft_openings, spaced: self.writes_spaces() }
     }
 
     /// The paper's factoids in this language.

@@ -9,7 +9,7 @@ use crate::report::Stopwatch;
 use crate::stage::embed::Pins;
 use crate::stage::factoids::Inputs;
 use crate::stage::journal::Journal;
-use crate::stage::slots::{Placed, Prepared, place};
+use crate::stage::slots::{InText, Placed, Prepared, place};
 use crate::stage::texts::{self, Texts};
 use crate::stage::write::{FileRows, write};
 use crate::store::Key;
@@ -34,7 +34,12 @@ pub(super) fn build(plan: &Plan, folder: PathBuf) -> Result<Outcome> {
         let accepted = manifest::compare(&manifest)?;
         return Ok(Outcome { folder, manifest, accepted, was_there: true, watch });
     }
-    let needles = prepare(plan);
+    let prepared = prepare(plan);
+    let needles = prepared.iter().map(|(n, needle)| {
+        let language = needle.factoid.language.expect("the plan fills it in");
+        (*n, InText::new(&plan.ledger, needle, &texts.by_language[&language]))
+    });
+    let needles: BTreeMap<u32, InText<'_>> = needles.collect();
     let placed = placed(plan, &texts, &needles)?;
     watch.lap("place");
     let inputs = Inputs::new(plan, &texts, needles, &placed);
@@ -81,18 +86,18 @@ fn prepare(plan: &Plan) -> BTreeMap<u32, Prepared> {
 }
 
 /// The cells of each language that is written.
-fn placed(plan: &Plan, texts: &Texts, needles: &BTreeMap<u32, Prepared>) -> Result<BTreeMap<Language, Vec<Placed>>> {
+fn placed(plan: &Plan, texts: &Texts, needles: &BTreeMap<u32, InText<'_>>) -> Result<BTreeMap<Language, Vec<Placed>>> {
     let cells = grid::chosen(&plan.recipe, &plan.seed, plan.instances());
     let mut all = BTreeMap::new();
     for file in &plan.files {
         if all.contains_key(&file.language) {
             continue;
         }
-        let own: Vec<&Prepared> =
-            needles.values().filter(|needle| needle.factoid.language == Some(file.language)).collect();
+        let own: Vec<&InText<'_>> =
+            needles.values().filter(|needle| needle.needle.factoid.language == Some(file.language)).collect();
         let running = &texts.by_language[&file.language];
         for needle in &own {
-            refuse_known(running.text(), needle)?;
+            refuse_known(running.text(), needle.needle)?;
         }
         all.insert(file.language, place(plan, file.language, running, &own, &cells)?);
     }

@@ -1,7 +1,8 @@
 //! Renders a row of the factoid family, and proves it from its final text.
 
 use super::assemble::{NeedlePlan, RowPlan};
-use super::slots::{Counted, Placed, Prepared, count_document, count_prompt};
+use super::slots::{InText, Placed, Prepared};
+use super::splice::{Counted, Seams};
 use super::texts::{Running, Texts};
 use super::write::{Made, Rows, Stats};
 use crate::error::Result;
@@ -10,9 +11,9 @@ use crate::family::factoid::gap;
 use crate::language::Language;
 use crate::plan::{FilePlan, Plan};
 use crate::record::{AlsoTokens, NeedleSpan, Row};
+use memchr::memmem::Finder;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 /// How rows of this family are proven.
 pub const CERTIFICATE: &str = "inserted";
@@ -22,11 +23,9 @@ pub struct Inputs<'a> {
     plan: &'a Plan,
     texts: &'a Texts,
     /// By the needle's place in the recipe.
-    needles: BTreeMap<u32, Prepared>,
+    needles: BTreeMap<u32, InText<'a>>,
     /// By language: its cells in order.
     placed: &'a BTreeMap<Language, Vec<Placed>>,
-    /// By language: seams, those that were repaired, and windows that were widened.
-    seams: Mutex<BTreeMap<Language, (u64, u64, u64)>>,
 }
 
 /// Id of a cell: `l03d12`, counted from 0.
@@ -49,15 +48,15 @@ impl<'a> Inputs<'a> {
     pub fn new(
         plan: &'a Plan,
         texts: &'a Texts,
-        needles: BTreeMap<u32, Prepared>,
+        needles: BTreeMap<u32, InText<'a>>,
         placed: &'a BTreeMap<Language, Vec<Placed>>,
     ) -> Self {
-        Inputs { plan, texts, needles, placed, seams: Mutex::default() }
+        Inputs { plan, texts, needles, placed }
     }
 
     /// Plans the rows of a file: one a cell.
     pub fn rows(&self, file: &FilePlan) -> Vec<RowPlan> {
-        let needle = self.needle(file);
+        let needle = self.needle(file).needle;
         let around = needle.frame.head.len() + needle.frame.tail.len() + needle.text.len() + 1;
         let cells = self.placed[&file.language].iter().enumerate();
         let row = |(n, placed): (usize, &Placed)| RowPlan {
@@ -71,42 +70,40 @@ impl<'a> Inputs<'a> {
         cells.map(row).collect()
     }
 
-    fn needle(&self, file: &FilePlan) -> &Prepared {
+    fn needle(&self, file: &FilePlan) -> &InText<'a> {
         &self.needles[&file.needle.expect("a file of this family has a needle")]
     }
 
-    /// By language: seams of all prompts, those whose counts are not the sum of their parts', windows that were widened.
-    pub fn seams(&self) -> BTreeMap<Language, (u64, u64, u64)> {
-        self.seams.lock().expect("no thread panics").clone()
-    }
-
-    fn count(&self, running: &Running, needle: &Prepared, placed: &Placed) -> Vec<Counted> {
-        let each = self.plan.ledger.all().iter().zip(running.units.iter().zip(&needle.units));
-        each.map(|(tokenizer, (text, units))| {
-            let added = u64::from(self.plan.ledger.added(tokenizer));
-            count_prompt(tokenizer, text, units, placed.at, placed.end, added)
-        })
-        .collect()
+    /// By language: seams that were counted, those that are not the sum of their parts, and windows that were widened.
+    pub fn seams(&self) -> BTreeMap<Language, Seams> {
+        let mut all: BTreeMap<Language, Seams> = BTreeMap::new();
+        for needle in self.needles.values() {
+            let Some(language) = needle.needle.factoid.language else { continue };
+            for seams in needle.splicers.iter().map(|splicer| splicer.seams()) {
+                let sums = all.entry(language).or_default();
+                *sums = (sums.0 + seams.0, sums.1 + seams.1, sums.2 + seams.2);
+            }
+        }
+        all
     }
 }
 
-impl Rows for Inputs<'_> {
-    /// Haystack tokens of a cell, which needles of one length share.
-    type Desk = FxHashMap<(Language, usize, u32), u64>;
+/// What looks for each needle.
+type Finders = FxHashMap<u32, Finder<'static>>;
 
-    fn row(&self, _desk: &mut Self::Desk, file: &FilePlan, planned: RowPlan, prompt: &mut String) -> Result<Made> {
+impl Rows for Inputs<'_> {
+    type Desk = Finders;
+
+    fn row(&self, finders: &mut Finders, file: &FilePlan, planned: RowPlan, prompt: &mut String) -> Result<Made> {
         let placed = &self.placed[&file.language][planned.instance as usize];
-        let needle = self.needle(file);
+        let InText { needle, splicers } = self.needle(file);
         let running = &self.texts.by_language[&file.language];
-        let counted = self.count(running, needle, placed);
-        for counted in &counted {
-            let mut seams = self.seams.lock().expect("no thread panics");
-            let sums = seams.entry(file.language).or_default();
-            *sums = (sums.0 + counted.seams.0, sums.1 + counted.seams.1, sums.2 + counted.seams.2);
-        }
+        let counted: Vec<Counted> = splicers.iter().map(|splicer| splicer.count(placed.at, placed.end)).collect();
         let span = write(running.text(), needle, placed, gap(self.plan.pack(file.language).writes_spaces()), prompt);
         let row = self.render(file, needle, running, placed, &counted, span);
-        self.certify(file, needle, running, placed, &row, prompt)
+        let finder =
+            finders.entry(file.needle.unwrap_or_default()).or_insert_with(|| Finder::new(&needle.text).into_owned());
+        self.certify(file, needle, finder, running, placed, &row, prompt)
             .map_err(|e| e.at(format!("row {}", row.id)).help("this is a bug: no release was written"))?;
         Ok(Made { row, stats: Stats { lines: 1, ..Stats::default() }, parts: Vec::new() })
     }
@@ -150,7 +147,6 @@ impl Inputs<'_> {
         let depth = before * 1_000_000 / whole.max(1);
         let span = NeedleSpan { start, end, token_start, token_end, depth, supporting: true, ..NeedleSpan::default() };
         let also = counted[1..].iter().map(|c| AlsoTokens { n_tokens: c.n_tokens, spans: vec![c.span] });
-        let primary = self.plan.ledger.primary();
         Row {
             id: row_id(&factoid.name.0, &language, &cell),
             pair_id: factoid.pair.as_ref().map(|pair| pair_id(&pair.0, &language, &cell)),
@@ -168,7 +164,7 @@ impl Inputs<'_> {
             also: also.collect(),
             needle_spans: vec![span],
             supporting: vec![0],
-            haystack_tokens: Some(count_document(primary, &running.units[0], &needle.units[0], placed.at, placed.end)),
+            haystack_tokens: Some(counted[0].document),
             moved: Some(placed.moved),
             repeats: Some(running.repeats(placed.end)),
             certificate: CERTIFICATE,
@@ -176,19 +172,21 @@ impl Inputs<'_> {
         }
     }
 
+    #[allow(clippy::too_many_arguments, reason = "the parts of one row")]
     /// Proves a row from its final text: the needle stands there once, whole, at a sentence break, and what is around it
     /// is the running text, unchanged.
     fn certify(
         &self,
         file: &FilePlan,
         needle: &Prepared,
+        finder: &Finder<'_>,
         running: &Running,
         placed: &Placed,
         row: &Row,
         prompt: &str,
     ) -> Result<()> {
         let Some(document) = needle.frame.document(prompt) else { fail!("the layout is not around the text") };
-        let mut found = document.match_indices(needle.text.as_str()).map(|(at, _)| at);
+        let mut found = finder.find_iter(document.as_bytes());
         let (Some(at), None) = (found.next(), found.next()) else {
             fail!("the needle does not stand there once: the text holds it already, or lost it");
         };

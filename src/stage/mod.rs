@@ -21,6 +21,7 @@ pub mod rank;
 pub mod retrieve;
 pub mod select;
 pub mod slots;
+pub mod splice;
 pub mod stories;
 pub mod texts;
 pub mod write;

@@ -4,13 +4,15 @@
 //! text ends at the last sentence break with which every needle, at every depth, fits; a needle stands at the break
 //! nearest to its depth, unless the sentence behind it would point back at the needle.
 
+use super::splice::Splicer;
 use super::texts::Running;
 use crate::error::{Error, Result};
 use crate::family::factoid::{Frame, gap};
+use crate::language::breaks::Break;
 use crate::language::{Language, Pack};
 use crate::plan::Plan;
 use crate::recipe::{Factoid, Layout, LengthOf, Percent, Recipe, Strategy};
-use crate::tokenizer::{Joined, Ledger, Piece, Tokenizer, Unit, join};
+use crate::tokenizer::{Ledger, Piece, Tokenizer, Unit, join};
 use rayon::prelude::*;
 
 /// Tokens that the seams of a prompt may save, at most.
@@ -23,6 +25,15 @@ pub struct Slot {
     pub at: usize,
     /// The sentence behind it points back.
     pub guarded: bool,
+    /// It leans on what came before.
+    pub soft: bool,
+}
+
+impl Slot {
+    /// Behind a sentence.
+    pub fn of(place: &Break) -> Slot {
+        Slot { at: place.end, guarded: place.guarded, soft: place.soft }
+    }
 }
 
 /// A cell: which length and depth, and what became of them.
@@ -56,12 +67,31 @@ pub struct Prepared {
 
 /// The texts around and in a document, tokenised under one tokenizer.
 pub struct NeedleUnits {
-    head: Unit,
-    gap: Unit,
-    needle: Unit,
-    tail: Unit,
+    pub(super) head: Unit,
+    pub(super) gap: Unit,
+    pub(super) needle: Unit,
+    pub(super) tail: Unit,
     /// Tokens of the system message, where it stands apart.
-    system: u64,
+    pub(super) system: u64,
+}
+
+/// A needle in a text: counts of its prompts under each tokenizer, the primary one first.
+pub struct InText<'a> {
+    /// The needle.
+    pub needle: &'a Prepared,
+    /// One a tokenizer.
+    pub splicers: Vec<Splicer<'a>>,
+}
+
+impl<'a> InText<'a> {
+    /// Puts them together.
+    pub fn new(ledger: &'a Ledger, needle: &'a Prepared, running: &'a Running) -> InText<'a> {
+        let each = ledger.all().iter().zip(running.units.iter().zip(&needle.units));
+        let splicers = each.map(|(tokenizer, (text, units))| {
+            Splicer::new(tokenizer, text, units, units.system + u64::from(ledger.added(tokenizer)))
+        });
+        InText { needle, splicers: splicers.collect() }
+    }
 }
 
 impl Prepared {
@@ -81,79 +111,41 @@ impl Prepared {
         let units = ledger.all().iter().map(units).collect();
         Prepared { factoid: factoid.clone(), frame, units, text: text.to_owned() }
     }
-}
 
-/// What a prompt comes to under one tokenizer.
-#[derive(Clone, Debug, Default)]
-pub struct Counted {
-    /// Tokens of system message and prompt.
-    pub n_tokens: u64,
-    /// First token of the needle in the prompt, and one past its last.
-    pub span: (u64, u64),
-    /// Seams, those whose count is not the sum of their parts', and windows that were widened.
-    pub seams: (u64, u64, u64),
-}
-
-/// The pieces of a document: text, needle, text. Before all of the text the gap stands behind the needle.
-fn document<'u>(text: &'u Unit, units: &'u NeedleUnits, at: usize, end: usize) -> (Vec<Piece<'u>>, usize) {
-    let whole = |unit: &'u Unit| Piece { unit, range: 0..unit.text().len() };
-    let before = Piece { unit: text, range: 0..at };
-    let behind = Piece { unit: text, range: at..end };
-    let (pieces, needle) = match at {
-        0 => (vec![whole(&units.needle), whole(&units.gap), behind], 0),
-        _ => (vec![before, whole(&units.gap), whole(&units.needle), behind], 2),
-    };
-    (pieces, needle)
-}
-
-fn seams(joined: &Joined, pieces: usize) -> (u64, u64, u64) {
-    (pieces as u64 - 1, joined.repaired as u64, joined.widened as u64)
-}
-
-/// Tokens of the text with its needle, as a text of its own.
-pub fn count_document(tokenizer: &Tokenizer, text: &Unit, units: &NeedleUnits, at: usize, end: usize) -> u64 {
-    join(tokenizer, &document(text, units, at, end).0).tokens as u64
-}
-
-/// Tokens of the whole prompt; `added` are those that the model itself puts around it.
-pub fn count_prompt(
-    tokenizer: &Tokenizer,
-    text: &Unit,
-    units: &NeedleUnits,
-    at: usize,
-    end: usize,
-    added: u64,
-) -> Counted {
-    let (mut pieces, needle) = document(text, units, at, end);
-    let whole = |unit| Piece { unit, range: 0..Unit::text(unit).len() };
-    pieces.insert(0, whole(&units.head));
-    pieces.push(whole(&units.tail));
-    let joined = join(tokenizer, &pieces);
-    Counted {
-        n_tokens: joined.tokens as u64 + units.system + added,
-        span: (joined.starts[needle + 1] as u64, joined.ends[needle + 1] as u64),
-        seams: seams(&joined, pieces.len()),
+    /// Tokens of the system message that stands apart, under the tokenizer of a place in the ledger.
+    pub fn system_tokens(&self, tokenizer: usize) -> u64 {
+        self.units[tokenizer].system
     }
 }
 
-/// The place nearest to a depth, of those up to an end; how many nearer ones the guard passed over. `tokens` are those
-/// of the text before each place.
+/// The place for a depth, of those up to an end; and how many nearer ones were passed over. `tokens` are those of the text
+/// before each place.
+///
+/// The two places on either side of the asked one are within a sentence of it. The nearer of those that open a fresh
+/// sentence is taken; else the nearer of those whose sentence leans on what came before; and only where both are guarded, the
+/// nearest place beyond that is not. Behind the end of the text nothing points back.
 pub fn nearest(places: &[Slot], tokens: &[u64], end: usize, depth: Percent) -> (usize, u64) {
     let last = places.partition_point(|slot| slot.at < end);
-    let whole = tokens[last];
-    let distance = |n: usize| (tokens[n] * 1_000_000).abs_diff(whole * depth.millionths());
-    // Behind the end of the text nothing points back.
-    let allowed = |n: &usize| *n == last || !places[*n].guarded;
-    let best = (0..=last).filter(allowed).min_by_key(|n| (distance(*n), *n)).unwrap_or(last);
-    let nearer = (0..=last).filter(|n| !allowed(n) && distance(*n) < distance(best)).count();
+    let asked = tokens[last] * depth.millionths();
+    let distance = |n: usize| (tokens[n] * 1_000_000).abs_diff(asked);
+    let behind = (0..=last).find(|n| tokens[*n] * 1_000_000 >= asked).unwrap_or(last);
+    let before = if tokens[behind] * 1_000_000 == asked { behind } else { behind.saturating_sub(1) };
+    let open = |n: &usize| *n == last || !places[*n].guarded;
+    let fresh = |n: &usize| *n == last || !places[*n].guarded && !places[*n].soft;
+    let near = |n: &usize| (before..=behind).contains(n);
+    let nearest_of = |wanted: &dyn Fn(&usize) -> bool| (0..=last).filter(wanted).min_by_key(|n| (distance(*n), *n));
+    let best = nearest_of(&|n| near(n) && fresh(n))
+        .or_else(|| nearest_of(&|n| near(n) && open(n)))
+        .or_else(|| nearest_of(&|n| open(n)))
+        .unwrap_or(last);
+    let nearer = (0..=last).filter(|n| distance(*n) < distance(best)).count();
     (best, nearer as u64)
 }
 
 /// The places of a text: its beginning, and its sentence breaks.
 pub fn places(running: &Running) -> Vec<Slot> {
-    let start = Slot { at: 0, guarded: running.guarded };
-    let breaks = running.breaks.iter().map(|b| Slot { at: b.end, guarded: b.guarded });
-    std::iter::once(start).chain(breaks).collect()
+    let start = Slot { at: 0, guarded: running.guarded, soft: false };
+    std::iter::once(start).chain(running.breaks.iter().map(Slot::of)).collect()
 }
 
 /// Tokens of the text before each place, as a text of its own: what follows does not matter.
@@ -167,7 +159,7 @@ pub fn place(
     plan: &Plan,
     language: Language,
     running: &Running,
-    needles: &[&Prepared],
+    needles: &[&InText<'_>],
     cells: &[(usize, usize)],
 ) -> Result<Vec<Placed>> {
     let slots = &plan.recipe.slots;
@@ -175,7 +167,7 @@ pub fn place(
     let places = places(running);
     let bounding = plan.ledger.bounding().iter().zip(&running.units);
     let tokens: Vec<Vec<u64>> = bounding.map(|(tokenizer, unit)| tokens_before(tokenizer, unit, &places)).collect();
-    let grid = Grid { plan, running, needles, places: &places, tokens: &tokens, depths };
+    let grid = Grid { plan, needles, places: &places, tokens: &tokens, depths };
     let wanted: Vec<usize> = (0..lengths.len()).filter(|n| cells.iter().any(|(length, _)| length == n)).collect();
     let of = |n: &usize| {
         grid.length(*n, u64::from(lengths[*n])).map_err(|e| e.at(format!("{} tokens in {language}", lengths[*n])))
@@ -187,8 +179,7 @@ pub fn place(
 
 struct Grid<'a> {
     plan: &'a Plan,
-    running: &'a Running,
-    needles: &'a [&'a Prepared],
+    needles: &'a [&'a InText<'a>],
     places: &'a [Slot],
     /// By tokenizer: tokens before each place.
     tokens: &'a [Vec<u64>],
@@ -220,8 +211,8 @@ impl Grid<'_> {
 
     /// The least tokens that surely stand around a text.
     fn around(&self, t: usize) -> u64 {
-        let of = |needle: &&Prepared| {
-            let units = &needle.units[t];
+        let of = |needle: &&InText<'_>| {
+            let units = &needle.needle.units[t];
             let needle = units.needle.tokens().len() as u64;
             match self.plan.recipe.slots.length_of {
                 Some(LengthOf::Haystack) => needle,
@@ -263,20 +254,14 @@ impl Grid<'_> {
 
     /// Does a cell fit its length with every needle, under every bounding tokenizer?
     fn fits(&self, placed: &Placed, length: u64) -> bool {
-        let budget = &self.plan.recipe.budget;
-        self.plan.ledger.bounding().iter().enumerate().all(|(t, tokenizer)| {
-            let text = &self.running.units[t];
-            self.needles.iter().all(|needle| {
-                let units = &needle.units[t];
-                match self.plan.recipe.slots.length_of {
-                    Some(LengthOf::Haystack) => count_document(tokenizer, text, units, placed.at, placed.end) <= length,
-                    _ => {
-                        let added = u64::from(self.plan.ledger.added(tokenizer));
-                        let counted = count_prompt(tokenizer, text, units, placed.at, placed.end, added);
-                        counted.n_tokens + budget.reserve(Strategy::ZeroShot) <= length
-                    }
-                }
-            })
+        let reserve = self.plan.recipe.budget.reserve(Strategy::ZeroShot);
+        let bounding = self.plan.ledger.bounding().len();
+        self.needles.iter().flat_map(|needle| &needle.splicers[..bounding]).all(|splicer| {
+            let counted = splicer.count(placed.at, placed.end);
+            match self.plan.recipe.slots.length_of {
+                Some(LengthOf::Haystack) => counted.document <= length,
+                _ => counted.n_tokens + reserve <= length,
+            }
         })
     }
 }

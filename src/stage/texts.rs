@@ -176,10 +176,11 @@ fn running(plan: &Plan, language: Language, pack: &Pack, source: &Source) -> Res
         Source::Essays => BTreeMap::new(),
         Source::Files { repairs, .. } => named(repairs),
     };
+    let count = |of: &dyn Fn(&Break) -> bool| all.iter().filter(|b| of(b)).count() as u64;
     let facts = TextFacts {
         bytes: text.len() as u64,
         tokens: units[0].tokens_before(text.len()) as u64,
-        breaks: (all.len() as u64, all.iter().filter(|b| b.guarded).count() as u64),
+        breaks: (all.len() as u64, count(&|b| b.guarded), count(&|b| b.soft)),
         repairs,
         patterns: matches!(source, Source::Essays).then(|| essays::digest(language)),
         ..TextFacts::default()

@@ -16,7 +16,9 @@ use crate::store::{make_dir, sync_dir};
 use crate::story::SourceTask;
 use crate::table::{self, FileConstants, GROUP_BYTES, SCHEMA};
 use crate::tokenizer::Tokenizer;
-use arrow_array::builder::StringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{RecordBatch, StringArray};
+use arrow_buffer::{Buffer, OffsetBuffer};
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::file::writer::SerializedFileWriter;
@@ -191,6 +193,8 @@ pub trait Rows: Sync {
 struct Desk<R: Rows> {
     rows: R::Desk,
     also: AlsoCounter,
+    /// Memory for the prompts of a group.
+    values: Vec<u8>,
 }
 
 /// A row, proven.
@@ -228,7 +232,8 @@ pub fn write<R: Rows>(plan: &Plan, rows: &R, files: &[FileRows], journal: &Journ
     std::thread::scope(|scope| {
         for _ in 0..plan.options.jobs.max(1) {
             scope.spawn(|| {
-                let mut desk = Desk::<R> { rows: R::Desk::default(), also: AlsoCounter::new(&plan.ledger) };
+                let mut desk =
+                    Desk::<R> { rows: R::Desk::default(), also: AlsoCounter::new(&plan.ledger), values: Vec::new() };
                 loop {
                     let n = next.fetch_add(1, Ordering::Relaxed);
                     if n >= work.len() || stop.load(Ordering::Relaxed) {
@@ -286,8 +291,11 @@ fn group<R: Rows>(
     let mut made = Vec::with_capacity(rows.len());
     let mut digests = Vec::with_capacity(rows.len());
     let mut stats = Stats::default();
-    // Exactly as large as it must be: a buffer of this size is given back to the system when dropped.
-    let mut prompts = StringBuilder::with_capacity(rows.len(), rows.iter().map(|row| row.bytes as usize).sum());
+    // The buffer of the group before is used again: fresh memory of this size is dear.
+    let mut values = std::mem::take(&mut desk.values);
+    values.clear();
+    values.reserve_exact(rows.iter().map(|row| row.bytes as usize).sum());
+    let mut ends = Vec::with_capacity(rows.len());
     let mut prompt = String::new();
     for (n, &planned) in rows.iter().enumerate() {
         prompt.clear();
@@ -319,11 +327,14 @@ fn group<R: Rows>(
         stats.add(&this, n == 0);
         progress.add(row.n_tokens);
         digests.push(Digest::of(&prompt));
-        prompts.append_value(&prompt);
+        values.extend_from_slice(prompt.as_bytes());
+        ends.push(prompt.len());
         made.push(row);
     }
     drop(prompt);
-    let batch = table::batch(&made, prompts.finish(), &digests, &FileConstants::of(plan, file))?;
+    let prompts = StringArray::try_new(OffsetBuffer::from_lengths(ends), Buffer::from_vec(values), None)
+        .map_err(|e| Error::new(format!("cannot hold the prompts: {e}")))?;
+    let batch = table::batch(&made, prompts, &digests, &FileConstants::of(plan, file))?;
     drop(made);
     let mut encoder = RowEncoder::default();
     let digests = (0..batch.num_rows()).map(|row| table::row_digest(&batch, row, &mut encoder)).collect();
@@ -336,7 +347,17 @@ fn group<R: Rows>(
             chunks.push(writer.close().map_err(parquet_fault)?);
         }
     }
+    desk.values = reclaim(batch);
     Ok(Group { chunks, digests, stats })
+}
+
+/// The memory of a batch's prompts, if nothing else holds it.
+fn reclaim(batch: RecordBatch) -> Vec<u8> {
+    let Some(prompts) = batch.column_by_name("prompt").and_then(|column| column.as_string_opt::<i32>()).cloned() else {
+        return Vec::new();
+    };
+    drop(batch);
+    prompts.into_parts().1.into_vec().unwrap_or_default()
 }
 
 /// Characters of a prompt; fills in where its spans stand in characters.

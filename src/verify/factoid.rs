@@ -18,10 +18,11 @@ use crate::record::AlsoTokens;
 use crate::seed::Seed;
 use crate::stage::factoids::{CERTIFICATE, cell_id, pair_id, row_id};
 use crate::stage::ledger::whole;
-use crate::stage::slots::{Counted, Prepared, Slot, count_document, count_prompt, nearest, tokens_before};
+use crate::stage::slots::{Prepared, Slot, nearest, tokens_before};
+use crate::stage::splice::{Counted, count_alone};
 use crate::stage::write::Stats;
 use crate::table::{self, int, numbers, read_by_language, read_messages, read_spans, text, texts};
-use crate::tokenizer::Unit;
+use crate::tokenizer::{Tokenizer, Unit};
 use arrow_array::{Array, RecordBatch};
 
 /// What reading one file keeps between its rows.
@@ -72,9 +73,8 @@ impl Checker<'_> {
         let running = without(document, at, prepared.text.len(), gap)?;
         self.same_text(plan, &running)?;
         let marks = pack.marks();
-        let start = Slot { at: 0, guarded: points_back(&running, &marks) };
-        let found = breaks(&running, &marks).into_iter().map(|b| Slot { at: b.end, guarded: b.guarded });
-        let places: Vec<Slot> = std::iter::once(start).chain(found).collect();
+        let start = Slot { at: 0, guarded: points_back(&running, &marks), soft: false };
+        let places: Vec<Slot> = std::iter::once(start).chain(breaks(&running, &marks).iter().map(Slot::of)).collect();
         let units: Vec<Unit> = self.ledger.all().iter().map(|t| Unit::new(t, running.as_str())).collect();
         let tokens = tokens_before(&self.tokenizer, &units[0], &places);
         let slack = self.slack(plan.language);
@@ -141,16 +141,11 @@ impl Checker<'_> {
             fail!("prompt_sha256 is not the prompt's");
         }
         let taken = self.take(prompt, known)?;
-        let counted: Vec<Counted> = self
-            .ledger
-            .all()
-            .iter()
-            .enumerate()
-            .map(|(t, tokenizer)| {
-                let added = u64::from(self.ledger.added(tokenizer));
-                count_prompt(tokenizer, &known.units[t], &known.needle.units[t], taken.at, taken.end, added)
-            })
-            .collect();
+        let count = |(t, tokenizer): (usize, &Tokenizer)| {
+            let apart = u64::from(self.ledger.added(tokenizer)) + known.needle.system_tokens(t);
+            count_alone(tokenizer, &known.units[t], &known.needle.units[t], taken.at, taken.end, apart)
+        };
+        let counted: Vec<Counted> = self.ledger.all().iter().enumerate().map(count).collect();
         let (best, last) = self.slot(batch, row, known, &taken, depth)?;
         self.span(batch, row, known, &taken, &counted[0], (best, last))?;
         let n_tokens = int(batch, "n_tokens", row) as u64;
@@ -166,7 +161,7 @@ impl Checker<'_> {
                 fail!("counted whole, the prompt has {} tokens", anew.n_tokens + system);
             }
         }
-        self.length(batch, row, known, &taken, u64::from(length), last)?;
+        self.length(batch, row, known, counted[0].document, u64::from(length), last)?;
         let mut stats = Stats { tokens: n_tokens, tokens_min: n_tokens, tokens_max: n_tokens, ..Stats::default() };
         stats.prompt_bytes = prompt.len() as u64;
         stats.lines = 1;
@@ -253,17 +248,7 @@ impl Checker<'_> {
     }
 
     /// Never over its length, and as long as sentences allow.
-    fn length(
-        &self,
-        batch: &RecordBatch,
-        row: usize,
-        known: &Known,
-        taken: &Taken,
-        length: u64,
-        last: usize,
-    ) -> Result<()> {
-        let units = &known.needle.units;
-        let own = count_document(&self.tokenizer, &known.units[0], &units[0], taken.at, taken.end);
+    fn length(&self, batch: &RecordBatch, row: usize, known: &Known, own: u64, length: u64, last: usize) -> Result<()> {
         if int(batch, "haystack_tokens", row) != own as i64 {
             fail!("the text with its needle has {own} tokens, recorded are {}", int(batch, "haystack_tokens", row));
         }

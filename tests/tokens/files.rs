@@ -2,7 +2,7 @@
 
 use nihbuild::tokenizer::Tokenizer;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
@@ -41,8 +41,7 @@ impl Folder {
 /// Every real tokenizer file, read once; says so if there is none.
 pub fn real() -> &'static [Tokenizer] {
     static REAL: LazyLock<Vec<Tokenizer>> = LazyLock::new(|| {
-        #[allow(clippy::disallowed_methods, reason = "where a test's files are, not what a build writes")]
-        let Ok(folder) = std::env::var("NIHBUILD_TOKENIZERS") else {
+        let Some(folder) = folder() else {
             println!("skipped: NIHBUILD_TOKENIZERS names no folder with real tokenizers");
             return Vec::new();
         };
@@ -53,6 +52,12 @@ pub fn real() -> &'static [Tokenizer] {
         found.map(|(name, path)| Tokenizer::open(name, &path).unwrap()).collect()
     });
     &REAL
+}
+
+/// The folder of real tokenizers.
+pub fn folder() -> Option<PathBuf> {
+    #[allow(clippy::disallowed_methods, reason = "where a test's files are, not what a build writes")]
+    std::env::var_os("NIHBUILD_TOKENIZERS").map(PathBuf::from)
 }
 
 fn file(model: Value, normalizer: Value, pre_tokenizer: Value) -> Value {
