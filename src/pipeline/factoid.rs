@@ -20,6 +20,10 @@ use std::path::PathBuf;
 /// Raised when the same texts and needles give other rows.
 const VERSION: u32 = 1;
 
+/// Rows in one group hold at most so many bytes of prompts: a page's worth, since they tell one text again and again, so
+/// that the writers' memory stays small and is used again.
+const GROUP_BYTES: usize = 8 << 20;
+
 /// Builds a release.
 pub(super) fn build(plan: &Plan, folder: PathBuf) -> Result<Outcome> {
     let mut watch = Stopwatch::start();
@@ -43,7 +47,7 @@ pub(super) fn build(plan: &Plan, folder: PathBuf) -> Result<Outcome> {
     let placed = placed(plan, &texts, &needles)?;
     watch.lap("place");
     let inputs = Inputs::new(plan, &texts, needles, &placed);
-    let rows = |file: &FilePlan| FileRows::new(file.clone(), inputs.rows(file));
+    let rows = |file: &FilePlan| FileRows::in_groups(file.clone(), inputs.rows(file), GROUP_BYTES);
     let files: Vec<FileRows> = plan.files.iter().map(rows).collect();
     let partial = beside(&folder, "partial");
     let journal = Journal::open(&partial, &identity)?;

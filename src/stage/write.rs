@@ -148,10 +148,15 @@ pub struct FileRows {
 impl FileRows {
     /// Cuts rows into groups whose prompts hold at most [`GROUP_BYTES`] each.
     pub fn new(file: FilePlan, rows: Vec<RowPlan>) -> FileRows {
+        FileRows::in_groups(file, rows, GROUP_BYTES)
+    }
+
+    /// The same, with groups of at most so many bytes.
+    pub fn in_groups(file: FilePlan, rows: Vec<RowPlan>, most: usize) -> FileRows {
         let mut groups: Vec<Vec<RowPlan>> = Vec::new();
         let mut bytes = usize::MAX;
         for row in rows {
-            if bytes.saturating_add(row.bytes as usize) > GROUP_BYTES {
+            if bytes.saturating_add(row.bytes as usize) > most {
                 groups.push(Vec::new());
                 bytes = 0;
             }

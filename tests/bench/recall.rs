@@ -43,19 +43,24 @@ fn one(figures: &mut Figures, root: &Path, folder: &Path, name: &str) {
         name.replace('_', "-")
     );
     std::fs::write(&recipe, text).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_nihbuild"))
-        .arg("recipe")
-        .arg(&recipe)
-        .args(["--json", "--models"])
-        .arg(folder)
-        .arg("--out")
-        .arg(root.join("out"))
-        .output()
-        .unwrap();
-    let built: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("the build failed: {}", String::from_utf8_lossy(&output.stderr)));
-    // Loading the tokenizer is not among the stages.
-    let seconds: f64 = built["seconds"].as_object().unwrap().values().map(|s| s.as_f64().unwrap()).sum();
+    // The best of three on both sides: what else the machine does weighs as much as these short times.
+    let build = |n: usize| -> (Value, f64) {
+        let output = Command::new(env!("CARGO_BIN_EXE_nihbuild"))
+            .arg("recipe")
+            .arg(&recipe)
+            .args(["--json", "--models"])
+            .arg(folder)
+            .arg("--out")
+            .arg(root.join(format!("out{n}")))
+            .output()
+            .unwrap();
+        let built: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| panic!("the build failed: {}", String::from_utf8_lossy(&output.stderr)));
+        // Loading the tokenizer is not among the stages.
+        let seconds = built["seconds"].as_object().unwrap().values().map(|s| s.as_f64().unwrap()).sum();
+        (built, seconds)
+    };
+    let (built, seconds) = (0..3).map(build).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
     let manifest = &built["manifest"];
     let facts = &manifest["texts"]["en"];
     let tokenizer = Tokenizer::embedded(name)
@@ -63,13 +68,17 @@ fn one(figures: &mut Figures, root: &Path, folder: &Path, name: &str) {
     let language: Language = "en".parse().unwrap();
     let bytes = facts["bytes"].as_u64().unwrap() as usize;
     let text = essays(language, &language.pack().unwrap(), &Seed::new("5"), bytes).unwrap();
-    let start = now();
     let tokens = tokenizer.count(&text[..bytes]);
-    let tokenise = start.elapsed().as_secs_f64();
+    let tokenise = || {
+        let start = now();
+        assert_eq!(tokenizer.tokens(&text[..bytes]).len(), tokens);
+        start.elapsed().as_secs_f64()
+    };
+    let tokenise = (0..3).map(|_| tokenise()).fold(f64::MAX, f64::min);
     let release = PathBuf::from(built["release"].as_str().unwrap());
     let prompts = prompts(&release, manifest);
     let (squeezed, bare) = squeeze(&prompts);
-    let compress = compress(&prompts, root);
+    let compress = (0..3).map(|_| compress(&prompts, root)).fold(f64::MAX, f64::min);
     let (rows, size) = (prompts.len(), prompts.iter().map(String::len).sum::<usize>());
     println!(
         "       {name}: {rows} prompts, {} tokens, {} MB (zstd: {squeezed} bytes in {bare:.2} s); build {seconds:.2} s, of which {}",
