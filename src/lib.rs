@@ -5,18 +5,21 @@
 //! ```text
 //! reasoning  recipe.toml -> Plan -> ingest -> select -> distractors -> localize -> embed -> retrieve -> assemble + certify + write -> release
 //! passage    recipe.toml -> Plan -> questions + haystack -> leaks -> choose -> embed -> rank -> fit + certify + write -> release
+//! factoid    recipe.toml -> Plan -> texts -> breaks -> place -> splice + certify + write -> release
 //!                                                                                     (verify and show read a release)
 //! ```
 //!
 //! A [`recipe::Recipe`] is what a person wrote; a [`plan::Plan`] is what it means, and printing it is the dry run.
-//! [`pipeline::build`] is the whole path, one call a stage, one module a family ([`pipeline::reasoning`], [`pipeline::passage`]). A stage is
+//! [`pipeline::build`] is the whole path, one call a stage, one module a family ([`pipeline::reasoning`], [`pipeline::passage`],
+//! [`pipeline::factoid`]). A stage is
 //! a function of hashed inputs, parameters and derived seeds to rows; [`store`] holds its output under a key one can
 //! print, and alone decides whether it runs.
 //!
 //! # Modules, in reading order
 //!
 //! - [`language`]: packs of data, one a language. A [`language::Message`] is a sentence's meaning; one set of patterns writes
-//!   it and reads it back. A [`language::Finder`] tells whether a passage holds an answer.
+//!   it and reads it back. A [`language::Finder`] tells whether a passage holds an answer. [`language::breaks`](mod@language::breaks) finds where a sentence
+//!   may be put between two others, [`language::essays`] makes running text.
 //! - [`story`]: bAbI as meaning. [`story::Fact`], [`story::Question`], the solver, the simulator, the trivial answerers.
 //! - [`source`]: formats that are read, the pins of what is read, and how it is found, downloaded, unpacked, cleaned and sampled.
 //! - [`recipe`], [`plan`], [`pipeline`], and [`stage`] with the verbs in the order of the path.
@@ -35,8 +38,10 @@
 //!   Parquet file is the unit of resume.
 //! - **Neural vectors are pinned.** They do not come out bit for bit elsewhere, so they are stored by content, published with the
 //!   release, and used again; everything after them is integers ([`stage::embed`]).
-//! - **A sentence is a line.** Each line ends its own tokens, so that counts of lines add up ([`tokenizer`]), and no text is ever split
-//!   by a guess at sentence ends.
+//! - **Counts are exact under any tokenizer.** Counts of parts are added only where the tokenizer keeps them apart; elsewhere
+//!   what stands around a seam is tokenised again ([`tokenizer::join`](fn@tokenizer::join), [`stage::ledger`], [`stage::splice`]).
+//! - **A sentence is a line.** Each line ends its own tokens, so that counts of lines add up ([`tokenizer`]). Running text alone is split at
+//!   sentence ends, and only where no doubt is left.
 //! - **A release is written aside and renamed whole**, and never written over.
 //!
 //! # What is deliberately absent

@@ -140,14 +140,40 @@ fn mark(batch: &RecordBatch, color: bool) -> String {
         }
     }
     let _ = writeln!(out, "task         {} ({})", text(batch, "task", 0), text(batch, "source_task", 0));
-    let _ = writeln!(out, "tokens       {} ({})", int(batch, "n_tokens", 0), text(batch, "tokenizer", 0));
-    let _ = writeln!(out, "distractors  {}", int(batch, "n_distractors", 0));
+    for (tokenizer, _, tokens) in table::read_ledger(batch, 0) {
+        let _ = writeln!(out, "tokens       {tokens} ({tokenizer})");
+    }
+    let factoid = text(batch, "family", 0) == "factoid";
+    match factoid {
+        true => {
+            let _ = writeln!(
+                out,
+                "text         {} tokens with its needle, asked {}",
+                int(batch, "haystack_tokens", 0),
+                text(batch, "length", 0)
+            );
+            let _ = writeln!(
+                out,
+                "asked depth  {}% ({} nearer breaks passed over)",
+                text(batch, "position", 0),
+                int(batch, "moved", 0)
+            );
+        }
+        false => {
+            let _ = writeln!(out, "distractors  {}", int(batch, "n_distractors", 0));
+        }
+    }
     let _ = writeln!(out, "certificate  {}", text(batch, "certificate", 0));
-    let depths: Vec<String> = read_spans(batch, 0).iter().map(|s| format!("{}%", s.depth / 10_000)).collect();
+    let depth = |depth: u64| match factoid {
+        true => format!("{}.{:03}%", depth / 10_000, depth / 10 % 1_000),
+        false => format!("{}%", depth / 10_000),
+    };
+    let depths: Vec<String> = read_spans(batch, 0).iter().map(|s| depth(s.depth)).collect();
     if !color {
         let marks = match text(batch, "family", 0) {
             "passage" if depths.is_empty() => "none: this twin has no needle",
             "passage" => "[the needle [[its answer]]]",
+            "factoid" => "[[the needle]]",
             _ => "[[a fact that the answer rests on]] [another fact of the story]",
         };
         let _ = writeln!(out, "marks        {marks}");
@@ -161,8 +187,8 @@ fn json(batch: &RecordBatch) -> serde_json::Value {
         .iter()
         .map(|s| {
             serde_json::json!({
-                "start": s.start, "end": s.end, "token_start": s.token_start, "token_end": s.token_end,
-                "depth": s.depth, "supporting": s.supporting,
+                "start": s.start, "end": s.end, "char_start": s.char_start, "char_end": s.char_end,
+                "token_start": s.token_start, "token_end": s.token_end, "depth": s.depth, "supporting": s.supporting,
             })
         })
         .collect();
@@ -201,5 +227,13 @@ fn json(batch: &RecordBatch) -> serde_json::Value {
     row.insert("supporting".to_owned(), table::numbers(batch, "supporting", 0).into());
     row.insert("n_tokens".to_owned(), int(batch, "n_tokens", 0).into());
     row.insert("needle_spans".to_owned(), spans.into());
+    let ledger = table::read_ledger(batch, 0).into_iter().map(|(name, _, tokens)| (name, tokens.into()));
+    row.insert("tokens".to_owned(), serde_json::Value::Object(ledger.collect()));
+    if text(batch, "family", 0) == "factoid" {
+        row.insert("system".to_owned(), text(batch, "system", 0).into());
+        for name in ["haystack_tokens", "moved", "repeats"] {
+            row.insert(name.to_owned(), int(batch, name, 0).into());
+        }
+    }
     row.into()
 }

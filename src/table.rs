@@ -404,9 +404,12 @@ pub fn read_spans(batch: &RecordBatch, row: usize) -> Vec<NeedleSpan> {
         .collect()
 }
 
+/// A tokenizer's name, a span's first token under it, and one past the last.
+pub type AlsoSpan = (String, u64, u64);
+
 /// For each needle span of a row, where it stands under the tokenizers beside the primary one: name, first token, one
 /// past the last. Empty in format 1.
-pub fn read_also(batch: &RecordBatch, row: usize) -> Vec<Vec<(String, u64, u64)>> {
+pub fn read_also(batch: &RecordBatch, row: usize) -> Vec<Vec<AlsoSpan>> {
     let list = column(batch, "needle_spans").as_list::<i32>().value(row);
     let Some(also) = list.as_struct().column_by_name("also") else { return vec![Vec::new(); list.len()] };
     let also = also.as_list::<i32>();

@@ -393,7 +393,8 @@ fn every_touch_is_found() {
         format!("{system}\n{}", rest.replacen(' ', "  ", 1))
     };
     // A prompt with the digest that it has: the needle elsewhere, the text around it changed.
-    let wrong: [(&dyn Fn(&str) -> String, &str); 3] = [
+    type Wrong<'a> = (&'a dyn Fn(&str) -> String, &'static str);
+    let wrong: [Wrong<'_>; 3] = [
         (&moved, "its depth asks for"),
         (&touched, "is not that of the other rows"),
         (&|p: &str| p.replace(needle, &format!("{needle} {needle}")), "more than once"),

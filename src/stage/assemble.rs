@@ -159,7 +159,8 @@ pub fn printed_order(plan: &Plan, instance: &Instance, chosen: &[u32]) -> Vec<u3
     order
 }
 
-/// Renders a row: its prompt into the buffer, the rest as a value.
+/// Renders a row: its prompt into the buffer, the rest as a value; and where the parts of the prompt end whose token
+/// counts add up.
 pub fn render(
     plan: &Plan,
     material: &Material<'_>,
@@ -168,8 +169,8 @@ pub fn render(
     planned: RowPlan,
     ranking: &[u32],
     prompt: &mut String,
-    parts: &mut Vec<u32>,
-) -> Row {
+) -> (Row, Vec<u32>) {
+    let mut parts = Vec::new();
     let file = material.file;
     let local = local_story(plan, instance, material.pack);
     let chosen = printed_order(plan, instance, &ranking[..planned.passages as usize]);
@@ -210,7 +211,7 @@ pub fn render(
     let (answers, answer_variants) = reasoning::answers(instance.answer, material.pack);
     let by_language =
         |(language, pack): &(Language, Pack)| (language.to_string(), reasoning::answers(instance.answer, pack).0);
-    Row {
+    let row = Row {
         id: format!("{}-{}-{}-{}-{}", instance.id, file.language, file.length, file.strategy.name(), file.kind.name()),
         instance_id: instance.id.clone(),
         task: instance.task.name(),
@@ -227,5 +228,6 @@ pub fn render(
         source_id: instance.source_id.clone(),
         certificate: "",
         ..Row::default()
-    }
+    };
+    (row, parts)
 }

@@ -64,8 +64,7 @@ impl Rows for Inputs<'_> {
             true => self.items(index, file, cell)?,
             false => Vec::new(),
         };
-        let mut parts = Vec::new();
-        let row = self.render(file, cell, instance, &items, planned, prompt, &mut parts);
+        let (row, parts) = self.render(file, cell, instance, &items, planned, prompt);
         let repeated = self
             .certify(desk, file, cell, index, &row, prompt)
             .map_err(|e| e.at(format!("row {}", row.id)).help("this is a bug: no release was written"))?;
@@ -83,8 +82,8 @@ impl Inputs<'_> {
         items: &[Item],
         planned: RowPlan,
         prompt: &mut String,
-        parts: &mut Vec<u32>,
-    ) -> Row {
+    ) -> (Row, Vec<u32>) {
+        let mut parts = Vec::new();
         let needle = &instance.by_language[&file.language];
         let question = &instance.by_language[&cell.question].question;
         let sizes = NeedleSizes::of(self.counter, needle, cell.prompt, question);
@@ -154,7 +153,7 @@ impl Inputs<'_> {
             (PromptKind::Existence, true) => Some("No"),
         };
         let position = planned.needle.position;
-        Row {
+        let row = Row {
             id: row_id(&instance.id, file, cell, position, id_kind(cell.prompt, twin)),
             instance_id: instance.id.clone(),
             task: "passage_retrieval",
@@ -177,7 +176,8 @@ impl Inputs<'_> {
             source_id: Some(instance.source_id.clone()),
             certificate: CERTIFICATE,
             ..Row::default()
-        }
+        };
+        (row, parts)
     }
 
     /// Proves a row from its final text: how many of its passages repeat another.

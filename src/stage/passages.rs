@@ -134,10 +134,11 @@ impl<'a> Inputs<'a> {
         };
         let mut fitted = match cell.haystack {
             Some(_) => self.fill(index, file, &sizes, &items)?,
-            None => Fitted { passages: 0, cut: None, limit: None },
+            None => Fitted { passages: 0, cut: None, limit: None, capped: false },
         };
         if let Some(cap) = cap {
             fitted.passages = fitted.passages.min(cap);
+            fitted.capped = true;
         }
         let positions: Vec<Option<Position>> = match cell.haystack {
             Some(_) => self.plan.positions().iter().copied().map(Some).collect(),
@@ -148,7 +149,7 @@ impl<'a> Inputs<'a> {
                 let plan = NeedlePlan { position: *position, instead: None, cut: fitted.cut };
                 let mut rows = vec![self.planned(index, &fitted, plan)];
                 if twins {
-                    rows.push(self.twin(index, file, &sizes, &items, &fitted, *position, cap.is_some())?);
+                    rows.push(self.twin(index, file, &sizes, &items, &fitted, *position)?);
                 }
                 Some(rows)
             });
@@ -185,7 +186,7 @@ impl<'a> Inputs<'a> {
                 sums = next;
                 continue;
             }
-            let mut fitted = Fitted { passages: k as u32, cut: None, limit };
+            let mut fitted = Fitted { passages: k as u32, cut: None, limit, capped: false };
             if self.plan.recipe.prompt.last == Some(Last::Cut) {
                 // One token is left for a dearer blank line.
                 let room = |(b, sum): (&Filling<'_>, &i64)| {
@@ -240,7 +241,6 @@ impl<'a> Inputs<'a> {
         items: &[Item],
         fitted: &Fitted,
         position: Option<Position>,
-        capped: bool,
     ) -> Option<RowPlan> {
         let bounded = self.plan.recipe.budget.counts == Bound::Prompt;
         let fits = |row: &RowPlan| {
@@ -260,7 +260,7 @@ impl<'a> Inputs<'a> {
         let with =
             |rank: u32| self.planned(index, fitted, NeedlePlan { position, instead: Some(rank), cut: fitted.cut });
         let mut twin = (fitted.passages..items.len() as u32).filter(new).map(with).find(fits)?;
-        let more = fitted.limit.is_some() && fitted.cut.is_none() && !capped;
+        let more = fitted.limit.is_some() && fitted.cut.is_none() && !fitted.capped;
         while more && (twin.passages as usize) + 1 < items.len() {
             let next = RowPlan { passages: twin.passages + 1, ..twin };
             if !fits(&next) {
@@ -374,6 +374,8 @@ struct Fitted {
     cut: Option<u32>,
     /// Tokens that what is bounded may have; none at 0k.
     limit: Option<i64>,
+    /// No more passages may follow, since another language has no room for them.
+    capped: bool,
 }
 
 /// Which rankings a recipe's files need.

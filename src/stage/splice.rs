@@ -2,7 +2,7 @@
 //!
 //! A tokenizer divides what is far apart independently (see [`tokenizer`](crate::tokenizer)). So the tokens of a prompt are those
 //! of its text, and what three seams add: the head before the text, the needle at its place, the tail behind the end. Each is
-//! counted once by [`join`] and used in every prompt that has it; where two seams are near each other, the prompt is
+//! counted once by [`join()`] and used in every prompt that has it; where two seams are near each other, the prompt is
 //! counted by itself.
 
 use super::slots::NeedleUnits;
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Bytes between two seams that surely keep them apart: several times the window that [`join`] looks at.
+/// Bytes between two seams that surely keep them apart: several times the window that [`join()`] looks at.
 const FAR: usize = 512;
 
 /// What a prompt comes to under one tokenizer.

@@ -82,8 +82,7 @@ impl<'a> Rows for Inputs<'a> {
         let instance = &self.instances[index];
         let ranking = side.ranked.get(plan, index, instance)?;
         let sizes = &self.sizes[&file.language][index];
-        let mut parts = Vec::new();
-        let mut row = render(plan, &material, instance, sizes, planned, &ranking, prompt, &mut parts);
+        let (mut row, parts) = render(plan, &material, instance, sizes, planned, &ranking, prompt);
         let mut mentions = Mentions::default();
         let Seen { lines, repeated } = certifier
             .certify(prompt, &row.answers[0], counts_mentions.then_some(&mut mentions))

@@ -11,13 +11,13 @@
 //! Two reservations. A cut may depend on the character behind it: o200k cuts `  0` after each space, but takes two
 //! spaces that end a text together. And some tokenizers put a mark in front of a text, which the same characters do
 //! not get behind a hard end. Whoever adds up counts of parts must therefore ask [`Tokenizer::lines_add`] and take
-//! [`Tokenizer::count_line`], or [`join`], which looks at the parts where they meet.
+//! [`Tokenizer::count_line`], or [`join()`], which looks at the parts where they meet.
 //!
 //! # Sums
 //!
 //! Counts of lines add up to the count of the whole where the end of the line feed between them is hard and they did
 //! so in trials, which [`Tokenizer::lines_add`] finds out from the two characters around the line feed. Elsewhere,
-//! [`join`] counts.
+//! [`join()`] counts.
 
 #[cfg(not(feature = "hf-tokenizers"))]
 mod absent;

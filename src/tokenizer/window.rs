@@ -1,4 +1,4 @@
-//! The windows of [`super::join`]: small stretches of text around seams, tokenised anew.
+//! The windows of [`super::join()`]: small stretches of text around seams, tokenised anew.
 
 use super::join::{Seam, Span, Whole};
 use super::{Tokenizer, Tokens};

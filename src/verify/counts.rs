@@ -9,7 +9,7 @@ use crate::recipe::{By, Fit};
 use crate::record::AlsoTokens;
 use crate::stage::ledger::{AlsoCounter, whole};
 use crate::stage::write::{Stats, Sums, count_chars};
-use crate::table::{read_also, read_ledger, read_spans};
+use crate::table::{AlsoSpan, read_also, read_ledger, read_spans};
 use arrow_array::RecordBatch;
 
 /// A row's prompt, and where the parts end whose token counts add up.
@@ -68,7 +68,7 @@ impl Checker<'_> {
             let added = u64::from(self.ledger.added(tokenizer));
             let said = ledger.iter().find(|(other, ..)| other == name).map_or(-1, |(.., tokens)| *tokens);
             let places = |counted: &AlsoTokens| {
-                let there = |(span, (from, to)): (&Vec<(String, u64, u64)>, &(u64, u64))| {
+                let there = |(span, (from, to)): (&Vec<AlsoSpan>, &(u64, u64))| {
                     span.iter().any(|(other, a, b)| other == name && (a, b) == (from, to))
                 };
                 recorded.len() == counted.spans.len() && recorded.iter().zip(&counted.spans).all(there)
