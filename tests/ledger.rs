@@ -265,3 +265,33 @@ fn real_tokenizers_count_prompts_as_a_whole() {
         assert_eq!(counted(&release, &[tokenizer.clone(), Tokenizer::embedded("o200k_base").unwrap()]), 6 * 7 * 2 * 2);
     }
 }
+
+/// A tokenizer that a pin names is downloaded once, checked, and kept.
+#[test]
+#[cfg(all(feature = "hf-tokenizers", feature = "fetch"))]
+fn a_pinned_tokenizer_is_downloaded() {
+    use crate::fetching::{Server, sound};
+    use nihbuild::hash::Digest;
+    let bench = Bench::new();
+    let file = std::fs::read(small_file(&bench)).unwrap();
+    let served = file.clone();
+    let server = Server::new(move |asked, _| sound(&served, "v1", asked));
+    let pin = |digest: Digest| {
+        format!(
+            "[[source]]\nid = \"mine-pin\"\nurls = [\"{}\"]\nbytes = {}\nsha256 = \"{digest}\"\nlicence = \"CC0-1.0\"\n",
+            server.url("/tokenizer.json"),
+            file.len()
+        )
+    };
+    let more = "[slots]\nwindow = 900\nlengths = [900]\ndepths = [50]\n[tokens]\nprimary = \"mine\"\n[tokens.files.mine]\narchive = \"mine-pin\"\n";
+    bench.write("r.toml", &recall("pinned", more));
+    bench.write("wrong.toml", &pin(Digest::of("another file")));
+    bench.run(&["recipe", "r.toml", "--sources", "wrong.toml"]).failure(2, &["mine-pin"]);
+    bench.write("pins.toml", &pin(Digest::of(&file)));
+    bench.run(&["recipe", "r.toml", "--sources", "pins.toml", "--offline"]).failure(2, &["--offline"]);
+    let release = bench.run(&["recipe", "r.toml", "--sources", "pins.toml"]).success().release(&bench);
+    drop(server);
+    // The cache has it now.
+    std::fs::remove_dir_all(&release).unwrap();
+    bench.run(&["recipe", "r.toml", "--sources", "pins.toml", "--offline"]).success();
+}

@@ -21,6 +21,7 @@ use crate::stage::journal::Journal;
 use crate::stage::write::DataFile;
 use crate::stage::{haystack, questions, texts};
 use crate::store::{Key, Lists, Lock, Store, sync_dir, write_aside};
+use crate::tokenizer::Tokenizer;
 use crate::verify::check_sums;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -112,7 +113,11 @@ pub fn rederive(plan: &Plan) -> Result<Drift> {
 /// Downloads what a recipe reads, checks it, and keeps what builds need: archives in the cache, samples of collections
 /// in the store.
 pub fn fetch(plan: &Plan) -> Result<Vec<SourceFile>> {
-    let mut sources = Vec::new();
+    // The plan has opened them, and downloaded what was not here.
+    let files = plan.ledger.all().iter().filter(|tokenizer| tokenizer.bytes() > 0);
+    let named =
+        |t: &Tokenizer| SourceFile { name: format!("tokenizer {}", t.name()), bytes: t.bytes(), sha256: t.digest() };
+    let mut sources: Vec<SourceFile> = files.map(named).collect();
     if plan.family == Family::Factoid {
         sources.extend(texts::read(plan)?.files);
     } else if plan.recipe.reads_passages() || plan.recipe.source.kind != SourceKind::Simulate {

@@ -55,6 +55,8 @@ pub struct Tokenizer(Arc<Inner>);
 struct Inner {
     name: String,
     digest: Digest,
+    /// Size of its file; 0 for an embedded one.
+    bytes: u64,
     added: u32,
     kind: Kind,
     /// Tokens of [`LINE_HEAD`].
@@ -92,7 +94,7 @@ impl Tokenizer {
         };
         // The vocabulary comes with the crate, so that the crate's version is its identity.
         let digest = Digest::of(format!("bpe-openai 0.3 {name}"));
-        Some(Tokenizer::assemble(name, digest, 0, Kind::Embedded(bpe)))
+        Some(Tokenizer::assemble(name, digest, 0, 0, Kind::Embedded(bpe)))
     }
 
     /// Reads a Hugging Face `tokenizer.json` or a Mistral Tekken file (told apart by content) and calls it `name`.
@@ -102,12 +104,12 @@ impl Tokenizer {
     pub fn open(name: &str, path: &Path) -> Result<Tokenizer> {
         let bytes = std::fs::read(path).map_err(|e| Error::io("cannot read", path, e))?;
         let (model, added) = read(&bytes).map_err(|e| e.at(path.display()))?;
-        Ok(Tokenizer::assemble(name, Digest::of(&bytes), added, Kind::File(Box::new(model))))
+        Ok(Tokenizer::assemble(name, Digest::of(&bytes), bytes.len() as u64, added, Kind::File(Box::new(model))))
     }
 
-    fn assemble(name: &str, digest: Digest, added: u32, kind: Kind) -> Tokenizer {
+    fn assemble(name: &str, digest: Digest, bytes: u64, added: u32, kind: Kind) -> Tokenizer {
         let head = kind.count(LINE_HEAD);
-        Tokenizer(Arc::new(Inner { name: name.to_owned(), digest, added, kind, head, seams: Mutex::default() }))
+        Tokenizer(Arc::new(Inner { name: name.to_owned(), digest, bytes, added, kind, head, seams: Mutex::default() }))
     }
 
     /// As columns write it.
@@ -118,6 +120,11 @@ impl Tokenizer {
     /// Identity of the vocabulary: SHA-256 of the file's bytes; for an embedded one, of its crate's version and name.
     pub fn digest(&self) -> Digest {
         self.0.digest
+    }
+
+    /// Size of its file in bytes; 0 for an embedded one.
+    pub fn bytes(&self) -> u64 {
+        self.0.bytes
     }
 
     /// Special tokens that the model's own post-processor puts around one text (BOS, EOS); no count includes them.
