@@ -19,6 +19,14 @@ fn made(plan: &Plan, manifest: &Manifest) -> String {
             "The text in {language}: {} bytes, {} tokens, {} sentence breaks of which {} stand before a sentence that points back.\n",
             facts.bytes, facts.tokens, facts.breaks.0, facts.breaks.1
         );
+        text += &format!(
+            "- needles stand within {} percent of their asked depths; {} cells are equal to another\n",
+            thousandths(facts.depth_off, 10_000),
+            facts.equal_cells
+        );
+        for (needle, n) in &facts.answers_in_text {
+            text += &format!("- an answer of {needle} also stands in the text, {n} times\n");
+        }
         for (what, n) in &facts.repairs {
             text += &format!("- {n} {what}\n");
         }
@@ -91,7 +99,7 @@ pub fn card(plan: &Plan, manifest: &Manifest) -> String {
              the ratings / (5 x prompts). Without a judge: an answer is right when it holds one of `answers`. `length` is the asked\n\
              length in tokens, `haystack_tokens` the true one of the text with its needle; `position` is the asked depth in percent,\n\
              the needle span's `depth` the true one in millionths of the text; `moved` counts nearer sentence breaks that were passed over\n\
-             because the sentence behind them points back. Rows of one `pair_id` differ in the needle alone.\n\n"
+             because the sentence behind them points back at, or leans on, what came before. Rows of one `pair_id` differ in the needle alone.\n\n"
         }
     };
     if let Some(facts) = &manifest.passages

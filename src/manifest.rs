@@ -110,10 +110,13 @@ pub struct TextFacts {
     /// What was repaired, by kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub repairs: BTreeMap<String, u64>,
-    /// Seams of prompts whose token counts were not the sum of their parts, and all seams.
-    pub repaired_seams: (u64, u64),
-    /// Windows around seams that had to be made larger.
-    pub widened: u64,
+    /// The farthest that a needle stands from its asked depth, in millionths of the text.
+    pub depth_off: u64,
+    /// Cells whose prompts are those of another cell: short texts have fewer sentence breaks than depths are asked for.
+    pub equal_cells: u64,
+    /// How often the text holds a needle's answer, by name of the needle, where it does.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub answers_in_text: BTreeMap<String, u64>,
 }
 
 /// What a manifest says of questions, needles and haystack passages.

@@ -254,8 +254,8 @@ fn real_tokenizers_count_prompts_as_a_whole() {
         let release = bench.run(&flags).success().release(&bench);
         let compared = counted(&release, &[tokenizer.clone(), Tokenizer::embedded("o200k_base").unwrap()]);
         assert_eq!(compared, 7 * 3 * 24 * 2, "{name}");
-        let facts = nihbuild::verify::read_manifest(&release).unwrap().texts;
-        let seams = facts.values().fold((0, 0), |sum, f| (sum.0 + f.repaired_seams.0, sum.1 + f.repaired_seams.1));
+        let files = nihbuild::verify::read_manifest(&release).unwrap().files;
+        let seams = files.iter().fold((0, 0), |sum, f| (sum.0 + f.stats.seams_repaired, sum.1 + f.stats.seams));
         println!("{name}: {} prompts counted whole, {} of {} seams repaired", compared / 2, seams.0, seams.1);
         // Stories, whose counts are sums of lines.
         let more = format!("{QUICK}[tokens]\nprimary = \"{name}\"\nalso = [\"o200k_base\"]\n");

@@ -4,6 +4,7 @@ use crate::manifest::{Manifest, Match, PassageFacts};
 use crate::pipeline::Outcome;
 use crate::plan::Plan;
 use crate::recipe::Family;
+use crate::stage::write::Stats;
 use crate::story::SourceTask;
 
 /// A share in millionths as a percentage.
@@ -128,18 +129,28 @@ fn recall(plan: &Plan, manifest: &Manifest) -> String {
         let mean = data.stats.tokens / data.rows.max(1);
         let _ = writeln!(out, "  {:<34} {:>7}   {mean:>12}   {:>12}", file.config, data.rows, data.stats.tokens_max);
     }
+    let sum = |of: fn(&Stats) -> u64| manifest.files.iter().map(|file| of(&file.stats)).sum::<u64>();
+    let (seams, repaired) = (sum(|s| s.seams), sum(|s| s.seams_repaired));
+    let _ = writeln!(
+        out,
+        "\n  token counts: {repaired} of {seams} seams repaired ({}), {} windows widened",
+        percent(repaired * 1_000_000 / seams.max(1)),
+        sum(|s| s.windows_widened)
+    );
     for (language, facts) in &manifest.texts {
-        let (repaired, seams) = facts.repaired_seams;
         let _ = writeln!(
             out,
             "\n  the text in {language}: {} tokens, {} sentence breaks, {} before a sentence that points back\n  \
-             token counts: {repaired} of {seams} seams repaired ({}), {} windows widened",
+             needles stand within {} of their depths; {} cells are equal to another (short texts have few breaks)",
             facts.tokens,
             facts.breaks.0,
             facts.breaks.1,
-            percent(repaired * 1_000_000 / seams.max(1)),
-            facts.widened
+            percent(facts.depth_off),
+            facts.equal_cells
         );
+        for (needle, n) in &facts.answers_in_text {
+            let _ = writeln!(out, "  an answer of {needle} also stands in the text, {n} times");
+        }
         for (what, n) in &facts.repairs {
             let _ = writeln!(out, "  {n} {what}");
         }

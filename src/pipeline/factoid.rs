@@ -53,20 +53,41 @@ pub(super) fn build(plan: &Plan, folder: PathBuf) -> Result<Outcome> {
     let journal = Journal::open(&partial, &identity)?;
     write(plan, &inputs, &files, &journal)?;
     watch.lap("write");
-    let seams = inputs.seams();
     let facts = |(language, running): (&Language, &texts::Running)| {
-        let (all, repaired, widened) = seams.get(language).copied().unwrap_or_default();
-        let facts = TextFacts { repaired_seams: (repaired, all), widened, ..running.facts.clone() };
-        (language.to_string(), facts)
+        (language.to_string(), described(plan, *language, running, placed.get(language)))
     };
-    let described = texts.by_language.iter().map(facts).collect();
+    let all = texts.by_language.iter().map(facts).collect();
     let finished = Finished { plan, stages, pins, sources: texts.files.clone(), identity };
     let mut manifest = finished.describe(&journal)?;
-    manifest.texts = described;
+    manifest.texts = all;
     finished.publish(&manifest, &partial, &folder)?;
     watch.lap("publish");
     let accepted = manifest::compare(&manifest)?;
     Ok(Outcome { folder, manifest, accepted, was_there: false, watch })
+}
+
+/// What the manifest says of a text and of the needles in it.
+fn described(plan: &Plan, language: Language, running: &texts::Running, placed: Option<&Vec<Placed>>) -> TextFacts {
+    let placed = placed.map_or(&[][..], Vec::as_slice);
+    let depths = plan.recipe.slots.depths.as_deref().unwrap_or_default();
+    let off = |cell: &Placed| {
+        let (before, whole) = cell.depth_tokens;
+        (before * 1_000_000 / whole.max(1)).abs_diff(depths[cell.depth].millionths())
+    };
+    let mut slots: Vec<(usize, usize)> = placed.iter().map(|cell| (cell.at, cell.end)).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    let own = plan.recipe.needles.iter().filter(|needle| needle.language == Some(language));
+    let held = own.map(|needle| {
+        let held = needle.answers.iter().flatten().map(|answer| running.text().matches(answer.as_str()).count() as u64);
+        (needle.name.0.clone(), held.sum::<u64>())
+    });
+    TextFacts {
+        depth_off: placed.iter().map(off).max().unwrap_or(0),
+        equal_cells: (placed.len() - slots.len()) as u64,
+        answers_in_text: held.filter(|(_, n)| *n > 0).collect(),
+        ..running.facts.clone()
+    }
 }
 
 fn key(plan: &Plan, texts: &Texts) -> Key {

@@ -2,7 +2,7 @@
 
 use super::assemble::{NeedlePlan, RowPlan};
 use super::slots::{InText, Placed, Prepared};
-use super::splice::{Counted, Seams};
+use super::splice::Counted;
 use super::texts::{Running, Texts};
 use super::write::{Made, Rows, Stats};
 use crate::error::Result;
@@ -73,19 +73,6 @@ impl<'a> Inputs<'a> {
     fn needle(&self, file: &FilePlan) -> &InText<'a> {
         &self.needles[&file.needle.expect("a file of this family has a needle")]
     }
-
-    /// By language: seams that were counted, those that are not the sum of their parts, and windows that were widened.
-    pub fn seams(&self) -> BTreeMap<Language, Seams> {
-        let mut all: BTreeMap<Language, Seams> = BTreeMap::new();
-        for needle in self.needles.values() {
-            let Some(language) = needle.needle.factoid.language else { continue };
-            for seams in needle.splicers.iter().map(|splicer| splicer.seams()) {
-                let sums = all.entry(language).or_default();
-                *sums = (sums.0 + seams.0, sums.1 + seams.1, sums.2 + seams.2);
-            }
-        }
-        all
-    }
 }
 
 /// What looks for each needle.
@@ -105,7 +92,13 @@ impl Rows for Inputs<'_> {
             finders.entry(file.needle.unwrap_or_default()).or_insert_with(|| Finder::new(&needle.text).into_owned());
         self.certify(file, needle, finder, running, placed, &row, prompt)
             .map_err(|e| e.at(format!("row {}", row.id)).help("this is a bug: no release was written"))?;
-        Ok(Made { row, stats: Stats { lines: 1, ..Stats::default() }, parts: Vec::new() })
+        let mut stats = Stats { lines: 1, ..Stats::default() };
+        for counted in &counted {
+            stats.seams += counted.seams.all;
+            stats.seams_repaired += counted.seams.repaired;
+            stats.windows_widened += counted.seams.widened;
+        }
+        Ok(Made { row, stats, parts: Vec::new() })
     }
 }
 

@@ -4,7 +4,7 @@
 //! apart, which is asked of the tokenizer for the characters that meet there; a prompt with any other seam is counted whole.
 
 use crate::record::{AlsoTokens, NeedleSpan};
-use crate::tokenizer::{Ledger, Tokenizer};
+use crate::tokenizer::{Ledger, Tokenizer, first_token, last_token};
 use rustc_hash::FxHashMap;
 
 /// Parts beyond this number are forgotten, so that memory stays bounded.
@@ -102,10 +102,7 @@ impl One {
         let ends = self.tokenizer.ends(&text);
         let before = if first { 0 } else { self.tokenizer.count("\n") };
         let byte = byte + shift;
-        let n = match last {
-            false => ends.partition_point(|end| *end <= byte),
-            true => ends.partition_point(|end| *end < byte) + 1,
-        };
+        let n = if last { last_token(&ends, byte) } else { first_token(&ends, byte) };
         n.saturating_sub(before) as u64
     }
 
@@ -126,8 +123,8 @@ impl One {
 /// Counts a prompt whole.
 pub fn whole(tokenizer: &Tokenizer, prompt: &str, spans: &[NeedleSpan], added: u64) -> AlsoTokens {
     let ends = tokenizer.ends(prompt);
-    let first = |byte: u64| ends.partition_point(|end| *end as u64 <= byte) as u64;
-    let last = |byte: u64| ends.partition_point(|end| (*end as u64) < byte) as u64 + 1;
+    let first = |byte: u64| first_token(&ends, byte as usize) as u64;
+    let last = |byte: u64| last_token(&ends, byte as usize) as u64;
     let spans = spans.iter().map(|span| (first(span.start), last(span.end))).collect();
     AlsoTokens { n_tokens: ends.len() as u64 + added, spans }
 }

@@ -11,7 +11,7 @@ use crate::family::passage::{head, label, parse, tail};
 use crate::plan::{Cell, FilePlan};
 use crate::recipe::{Haystack as In, Last, Position, PromptKind};
 use crate::record::{NeedleInstance, NeedleSpan, Row};
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{Tokenizer, first_token, last_token};
 
 /// How rows of this family are proven.
 pub const CERTIFICATE: &str = "contained";
@@ -125,8 +125,8 @@ impl Inputs<'_> {
                 spans.push(span(0, text.len() as u64, tokens, tokens + in_line, false));
                 // The line begins with a space, one byte before the text.
                 let ends = line_ends(tokenizer, &line(text));
-                let token = |byte: u32| tokens + ends.partition_point(|end| *end <= byte as usize) as i64;
-                let (from, to) = (token(needle.start + 1), token(needle.end) + 1);
+                let from = tokens + first_token(&ends, needle.start as usize + 1) as i64;
+                let to = tokens + last_token(&ends, needle.end as usize + 1) as i64;
                 spans.push(span(u64::from(needle.start), u64::from(needle.end), from, to, true));
             }
             prompt.push_str(text);

@@ -8,7 +8,6 @@
 use super::slots::NeedleUnits;
 use crate::tokenizer::{Joined, Piece, Tokenizer, Unit, join};
 use rustc_hash::FxHashMap;
-use std::collections::hash_map::Entry;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Bytes between two seams that surely keep them apart: several times the window that [`join()`] looks at.
@@ -23,10 +22,34 @@ pub struct Counted {
     pub document: u64,
     /// First token of the needle in the prompt, and one past its last.
     pub span: (u64, u64),
+    /// The seams that were looked at.
+    pub seams: Seams,
 }
 
-/// Seams of prompts, those whose count is not the sum of their parts', and windows that were made larger.
-pub type Seams = (u64, u64, u64);
+/// Seams that were looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Seams {
+    /// All.
+    pub all: u64,
+    /// Those whose count is not the sum of their parts'.
+    pub repaired: u64,
+    /// Windows that had to be made larger.
+    pub widened: u64,
+}
+
+impl Seams {
+    fn of(pieces: usize, joined: &Joined) -> Seams {
+        Seams { all: pieces as u64 - 1, repaired: joined.repaired as u64, widened: joined.widened as u64 }
+    }
+
+    fn plus(self, other: Seams) -> Seams {
+        Seams {
+            all: self.all + other.all,
+            repaired: self.repaired + other.repaired,
+            widened: self.widened + other.widened,
+        }
+    }
+}
 
 /// One needle in one text under one tokenizer.
 pub struct Splicer<'a> {
@@ -35,10 +58,9 @@ pub struct Splicer<'a> {
     units: &'a NeedleUnits,
     /// Tokens that stand apart from the prompt: the system message's, and what the model itself adds.
     apart: u64,
-    head: OnceLock<Option<u64>>,
+    head: OnceLock<Option<(u64, Seams)>>,
     needles: Mutex<FxHashMap<usize, Option<Needle>>>,
-    ends: Mutex<FxHashMap<usize, Option<(u64, i64)>>>,
-    seams: Mutex<Seams>,
+    ends: Mutex<FxHashMap<usize, Option<(u64, i64, Seams)>>>,
 }
 
 /// What a needle adds at a place, and its tokens in the text.
@@ -46,6 +68,7 @@ pub struct Splicer<'a> {
 struct Needle {
     adds: i64,
     span: (u64, u64),
+    seams: Seams,
 }
 
 /// Counts a prompt by itself: nothing learnt before is used.
@@ -76,7 +99,6 @@ impl<'a> Splicer<'a> {
             head: OnceLock::new(),
             needles: Mutex::default(),
             ends: Mutex::default(),
-            seams: Mutex::default(),
         }
     }
 
@@ -87,29 +109,17 @@ impl<'a> Splicer<'a> {
             return self.alone(at, end);
         }
         let learnt = || Some((self.head()?, self.needle(at)?, self.end(end)?));
-        let Some((head, needle, (text, tail))) = learnt() else { return self.alone(at, end) };
+        let Some(((head, first), needle, (text, tail, last))) = learnt() else { return self.alone(at, end) };
         let document = text.saturating_add_signed(needle.adds);
         Counted {
             n_tokens: (document + head).saturating_add_signed(tail) + self.apart,
             document,
             span: (needle.span.0 + head, needle.span.1 + head),
+            seams: first.plus(needle.seams).plus(last),
         }
     }
 
-    /// What was counted so far.
-    pub fn seams(&self) -> Seams {
-        *self.seams.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds to what was counted.
-    fn note(&self, pieces: usize, joined: &Joined) {
-        let mut seams = self.seams.lock().unwrap_or_else(PoisonError::into_inner);
-        seams.0 += pieces as u64 - 1;
-        seams.1 += joined.repaired as u64;
-        seams.2 += joined.widened as u64;
-    }
-
-    /// What is known of a place, or is learnt now. Two threads may learn the same at once: it is noted once.
+    /// What is known of a place, or is learnt now. (Two threads may learn the same at once.)
     fn learn<T: Copy>(
         &self,
         known: &Mutex<FxHashMap<usize, T>>,
@@ -123,13 +133,7 @@ impl<'a> Splicer<'a> {
         }
         let joined = join(self.tokenizer, pieces);
         let learnt = learn(&joined);
-        match lock().entry(place) {
-            Entry::Occupied(_) => {}
-            Entry::Vacant(entry) => {
-                entry.insert(learnt);
-                self.note(pieces.len(), &joined);
-            }
-        }
+        lock().insert(place, learnt);
         learnt
     }
 
@@ -139,12 +143,12 @@ impl<'a> Splicer<'a> {
     }
 
     /// What the head adds to a text; none where it reaches far into it.
-    fn head(&self) -> Option<u64> {
+    fn head(&self) -> Option<(u64, Seams)> {
         *self.head.get_or_init(|| {
             let near = self.text.text().ceil_char_boundary(FAR);
             let joined = join(self.tokenizer, &[whole(&self.units.head), Piece { unit: self.text, range: 0..near }]);
-            self.note(2, &joined);
-            (joined.widened == 0).then(|| (joined.tokens as u64).checked_sub(self.before(near))).flatten()
+            let adds = (joined.tokens as u64).checked_sub(self.before(near))?;
+            (joined.widened == 0).then_some((adds, Seams::of(2, &joined)))
         })
     }
 
@@ -160,16 +164,17 @@ impl<'a> Splicer<'a> {
             (joined.widened == 0).then(|| Needle {
                 adds: joined.tokens as i64 - self.before(near) as i64,
                 span: (joined.starts[2] as u64, joined.ends[2] as u64),
+                seams: Seams::of(4, joined),
             })
         })
     }
 
     /// Tokens of the text up to an end, and what the tail adds to it.
-    fn end(&self, end: usize) -> Option<(u64, i64)> {
+    fn end(&self, end: usize) -> Option<(u64, i64, Seams)> {
         let pieces = [Piece { unit: self.text, range: 0..end }, whole(&self.units.tail)];
         self.learn(&self.ends, end, &pieces, |joined| {
             let text = self.before(end);
-            (joined.widened == 0).then_some((text, joined.tokens as i64 - text as i64))
+            (joined.widened == 0).then_some((text, joined.tokens as i64 - text as i64, Seams::of(2, joined)))
         })
     }
 
@@ -187,11 +192,11 @@ impl<'a> Splicer<'a> {
         pieces.extend(document);
         pieces.push(whole(&self.units.tail));
         let joined = join(self.tokenizer, &pieces);
-        self.note(pieces.len(), &joined);
         Counted {
             n_tokens: joined.tokens as u64 + self.apart,
             document: tokens,
             span: (joined.starts[place + 1] as u64, joined.ends[place + 1] as u64),
+            seams: Seams::of(pieces.len(), &joined),
         }
     }
 }

@@ -77,11 +77,24 @@ pub struct Stats {
     pub lines: u64,
     /// Lines that repeat an earlier one of their prompt.
     pub repeated: u64,
+    /// Seams of prompts whose counts were put together, under all tokenizers.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seams: u64,
+    /// Those of them whose count is not the sum of their parts'.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seams_repaired: u64,
+    /// Windows around seams that had to be made larger.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub windows_widened: u64,
     /// Score of answering with the candidate that the whole context names least, by source task: credit in
     /// millionths and number of rows. Counted in the recipe's first language.
     pub rarest: BTreeMap<SourceTask, (u64, u64)>,
     /// The same for the candidate that it names most.
     pub commonest: BTreeMap<SourceTask, (u64, u64)>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// Tokens of prompts under one tokenizer.
@@ -116,6 +129,9 @@ impl Stats {
         self.tokens_max = self.tokens_max.max(other.tokens_max);
         self.prompt_bytes += other.prompt_bytes;
         self.chars += other.chars;
+        self.seams += other.seams;
+        self.seams_repaired += other.seams_repaired;
+        self.windows_widened += other.windows_widened;
         for (name, sums) in &other.also {
             self.also.entry(name.clone()).and_modify(|mine| mine.add(*sums)).or_insert(*sums);
         }

@@ -220,6 +220,20 @@ impl std::fmt::Debug for Tokenizer {
     }
 }
 
+/// The first token that holds the byte at a place, of tokens that end at `ends`.
+pub fn first_token(ends: &[usize], byte: usize) -> usize {
+    ends.partition_point(|end| *end <= byte)
+}
+
+/// One past the last token that holds a byte before a place. Tokens that are parts of one character all end where it does.
+pub fn last_token(ends: &[usize], byte: usize) -> usize {
+    let ended = ends.partition_point(|end| *end <= byte);
+    match ended.checked_sub(1).map(|last| ends[last]) {
+        Some(end) if end == byte => ended,
+        _ => (ended + 1).min(ends.len()),
+    }
+}
+
 /// The model of a file's bytes, and how many tokens it adds around a text.
 fn read(bytes: &[u8]) -> Result<(HuggingFace, u32)> {
     #[derive(serde::Deserialize)]

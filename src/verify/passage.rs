@@ -16,6 +16,7 @@ use crate::stage::ledger::AlsoCounter;
 use crate::stage::needles::{CERTIFICATE, id_kind, line_ends, row_id};
 use crate::stage::write::Stats;
 use crate::table::{self, int, numbers, read_by_language, read_spans, text, texts};
+use crate::tokenizer::{first_token, last_token};
 use arrow_array::{Array, RecordBatch};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
@@ -241,10 +242,12 @@ impl Checker<'_> {
         }
         let line = format!(" {}\n", taken.all[found.passage]);
         let ends = line_ends(&self.tokenizer, &line);
-        let token = |byte: u64| line_of.0 + ends.partition_point(|end| *end as u64 <= byte) as u64;
         let (from, to) = (answer.start - passage.start, answer.end - passage.start);
-        if (answer.token_start, answer.token_end) != (token(from + 1), token(to) + 1) {
-            fail!("the answer is at tokens {}..{}", token(from + 1), token(to) + 1);
+        // The line begins with a space, one byte before the text.
+        let first = line_of.0 + first_token(&ends, from as usize + 1) as u64;
+        let last = line_of.0 + last_token(&ends, to as usize + 1) as u64;
+        if (answer.token_start, answer.token_end) != (first, last) {
+            fail!("the answer is at tokens {first}..{last}");
         }
         for span in [passage, answer] {
             if span.depth != (span.token_start - start) * 1_000_000 / context {
