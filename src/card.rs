@@ -99,7 +99,8 @@ pub fn card(plan: &Plan, manifest: &Manifest) -> String {
              the ratings / (5 x prompts). Without a judge: an answer is right when it holds one of `answers`. `length` is the asked\n\
              length in tokens, `haystack_tokens` the true one of the text with its needle; `position` is the asked depth in percent,\n\
              the needle span's `depth` the true one in millionths of the text; `moved` counts nearer sentence breaks that were passed over\n\
-             because the sentence behind them points back at, or leans on, what came before. Rows of one `pair_id` differ in the needle alone.\n\n"
+             because the sentence behind them points back at, or leans on, what came before. Rows of one `pair_id` ask for another\n\
+             needle on the very same text at the very same place.\n\n"
         }
     };
     if let Some(facts) = &manifest.passages

@@ -221,6 +221,8 @@ fn candidates(answer: Answer, task: SourceTask, plan: &Plan) -> u64 {
 const ACCEPTED: &[(&str, &str)] = &[
     ("mlrbench-1.0.0", include_str!("../checksums/mlrbench-1.0.0.json")),
     ("mlrbench-babi-1.0.0", include_str!("../checksums/mlrbench-babi-1.0.0.json")),
+    ("recall-1.0.0", include_str!("../checksums/recall-1.0.0.json")),
+    ("recall-paper-1.0.0", include_str!("../checksums/recall-paper-1.0.0.json")),
     ("golden-1.0.0", include_str!("../checksums/golden-1.0.0.json")),
 ];
 

@@ -75,6 +75,18 @@ fn the_papers_models_have_their_grids() {
 }
 
 #[test]
+fn the_papers_own_test_is_the_accepted_one() {
+    let bench = Bench::new();
+    let outcome = bench.run(&["recipe", "recall-paper"]).success();
+    assert!(outcome.out.contains("the same as the accepted recall-paper-1.0.0"), "{}", outcome.out);
+    let release = outcome.release(&bench);
+    assert_eq!(rows(&release).len(), 3 * 35 * 35);
+    sound(&release);
+    // One needle's whole grid, and the rows of a language of the multilingual test.
+    bench.run(&["recipe", "recall", "--languages", "hi"]).success();
+}
+
+#[test]
 fn a_needle_stands_at_every_depth_in_seven_languages() {
     let bench = Bench::new();
     let languages = "[grid]\nlanguages = [\"en\", \"de\", \"es\", \"zh\", \"vi\", \"hi\", \"ar\"]\n";
@@ -411,6 +423,79 @@ fn every_touch_is_found() {
         }
     }
     sound(&release);
+}
+
+/// What a forger may write alike in recipe, rows and manifest is found too.
+#[test]
+fn forgeries_are_found() {
+    let bench = Bench::new();
+    let release = build(&bench, &recall("forged", SMALL), &[]);
+    let original = bytes_of(&release);
+    let recipe = std::fs::read_to_string(release.join("recipe.toml")).unwrap();
+    let with = |file: &str, text: String, said: &str| {
+        std::fs::write(release.join(file), text).unwrap();
+        reseal(&release);
+        let report = verify(&release, Depth::Sampled, 2).unwrap();
+        assert!(report.findings.iter().any(|f| f.what.contains(said)), "{file} {said}: {:#?}", report.findings);
+        for (name, bytes) in &original {
+            std::fs::write(release.join(name), bytes).unwrap();
+        }
+        if !original.iter().any(|(name, _)| name == file) {
+            std::fs::remove_file(release.join(file)).unwrap();
+        }
+    };
+    with("recipe.toml", recipe.replace("sigmoid-v1", "linear"), "leave one of the two out");
+    with("recipe.toml", recipe.replace("first = 400", "first = 500"), "leave one of the two out");
+    with("recipe.toml", recipe.replace("\"a patent\"", "\"a trademark\""), "must each stand in the needle");
+    with("judge.json", "{}".to_owned(), "is not the judge's prompt");
+    with("evil.py", "1".to_owned(), "is no file of a release");
+    let manifest = std::fs::read_to_string(release.join("manifest.json")).unwrap();
+    with("manifest.json", manifest.replace("\"patterns\"", "\"other\""), "does not name the patterns of its essays");
+    sound(&release);
+}
+
+/// Essays that have told all they can begin again, where the recipe allows that.
+#[test]
+fn essays_end_and_begin_again() {
+    let bench = Bench::new();
+    let recipe = |repeat: bool| {
+        recall(
+            "long",
+            &format!(
+                "[haystack]\nrepeat = {repeat}\n[slots]\nwindow = 2400000\nlengths = [2400000]\ndepths = [50]\n[[needles]]\nname = \"pistachio_ai\"\n"
+            ),
+        )
+    };
+    bench.write("r.toml", &recipe(false));
+    bench.run(&["recipe", "r.toml"]).failure(2, &["the text ends after", "haystack.repeat"]);
+    let release = build(&bench, &recipe(true), &[]);
+    let report = verify(&release, Depth::Sampled, 2).unwrap();
+    assert_eq!((report.n_findings, report.proven), (0, 1), "{:#?}", report.findings);
+    let (batch, row) = rows(&release).remove(0);
+    assert!(int(&batch, "repeats", row) > 1);
+}
+
+/// A build that was killed between two files ends with the same bytes.
+#[test]
+fn a_resumed_build_is_the_same() {
+    let bench = Bench::new();
+    let whole = build(&bench, &recall("resumed", SMALL), &["--jobs", "1"]);
+    let expected = bytes_of(&whole);
+    // As if it had been killed after the first file.
+    let partial = bench.path("build/resumed/1.0.0.partial");
+    std::fs::rename(&whole, &partial).unwrap();
+    let manifest: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(partial.join("manifest.json")).unwrap()).unwrap();
+    let plan = manifest["plan"].as_str().unwrap();
+    let first = &manifest["files"][0];
+    bench.write("build/resumed/1.0.0.partial/journal.jsonl", &format!("{{\"plan\":\"{plan}\"}}\n{first}\n"));
+    for name in ["manifest.json", "README.md", "SHA256SUMS", "recipe.toml", "judge.json"] {
+        std::fs::remove_file(partial.join(name)).unwrap();
+    }
+    let again = build(&bench, &recall("resumed", SMALL), &[]);
+    let differ: Vec<String> =
+        bytes_of(&again).into_iter().zip(&expected).filter(|(a, b)| a != *b).map(|((name, _), _)| name).collect();
+    assert!(differ.is_empty(), "{differ:?}");
 }
 
 /// Real text of a language: XQuAD's passages, but for damaged ones.

@@ -311,7 +311,10 @@ fn fetch(args: FetchArgs) -> Result<bool> {
 const BYTES_PER_KILOTOKEN: u64 = 780;
 
 /// The same where prompts tell one text again and again.
-const BYTES_PER_REPEATED: u64 = 60;
+const BYTES_PER_REPEATED: u64 = 80;
+
+/// Up to this many tokens a prompt repeats what the compressor still sees of the one before.
+const REPEATED: u32 = 64_000;
 
 /// Stages whose outputs are not in the store yet. What depends on downloads is not looked into.
 fn to_run(plan: &Plan) -> Result<Vec<String>> {
@@ -347,7 +350,11 @@ fn dry_run(plan: &Plan, json: bool) -> Result<()> {
         _ => plan.files.iter().map(|f| of(f.length) * plan.rows_of(f)).sum(),
     };
     let disk = match plan.family {
-        Family::Factoid => tokens / 1000 * BYTES_PER_REPEATED + rows * 1500,
+        Family::Factoid => {
+            let longest = plan.recipe.slots.lengths.iter().flatten().max().copied().unwrap_or(0);
+            let each = if longest > REPEATED { BYTES_PER_KILOTOKEN } else { BYTES_PER_REPEATED };
+            tokens / 1000 * each + rows * 1500
+        }
         _ => tokens / 1000 * BYTES_PER_KILOTOKEN + rows * 1500,
     };
     let folder = plan.folder();

@@ -38,6 +38,15 @@ enum Part {
 /// A text of at least so many bytes: whole essays, the first of one seeded sequence, so that a longer text begins with a
 /// shorter one. An error where the patterns have told all their sentences.
 pub fn essays(language: Language, pack: &Pack, seed: &Seed, bytes: usize) -> Result<String> {
+    match essays_or_all(language, pack, seed, bytes)? {
+        (text, false) => Ok(text),
+        (text, true) => Err(Error::new(format!("the generated essays in {language} end after {} bytes", text.len()))
+            .help("shorten slots.window, allow haystack.repeat, or give other text with haystack.files")),
+    }
+}
+
+/// The same; where the patterns have told all their sentences before, all of it, and true.
+pub fn essays_or_all(language: Language, pack: &Pack, seed: &Seed, bytes: usize) -> Result<(String, bool)> {
     let themes = themes(language.essays())?;
     let mut rng = seed.derive("essays", language.code());
     let mut told: FxHashSet<String> = FxHashSet::default();
@@ -54,8 +63,7 @@ pub fn essays(language: Language, pack: &Pack, seed: &Seed, bytes: usize) -> Res
         let theme = &themes[order.pop().expect("just filled")];
         let sentences = essay(theme, &mut rng, &mut told);
         if told.len() == before {
-            return Err(Error::new(format!("the generated essays in {language} end after {} bytes", text.len()))
-                .help("shorten slots.window, allow haystack.repeat, or give other text with haystack.files"));
+            return Ok((text, true));
         }
         if !text.is_empty() {
             text.push_str("\n\n");
@@ -66,7 +74,7 @@ pub fn essays(language: Language, pack: &Pack, seed: &Seed, bytes: usize) -> Res
             text.push_str(&paragraph.join(space));
         }
     }
-    Ok(text)
+    Ok((text, false))
 }
 
 /// Paragraphs of sentences that were not told before.

@@ -10,8 +10,8 @@ use crate::fail;
 use crate::hash::Digest;
 use crate::language::{Language, Pack};
 use crate::recipe::{
-    Allowance, By, CollectionKind, Engine, Family, Haystack, Kind, Last, Length, Model, Name, Position, PromptKind,
-    Ranking, Recipe, SeedSource, Strategy, Task,
+    Allowance, By, CollectionKind, Engine, Family, Haystack, Kind, Last, Length, Model, Position, PromptKind, Ranking,
+    Recipe, SeedSource, Strategy, Task,
 };
 use crate::seed::Seed;
 use crate::source::tokenizers;
@@ -209,9 +209,9 @@ impl Plan {
             return Err(Error::new("haystack.kind must be \"tsv\" or \"squad\" here: passages, not running text")
                 .help("running text is for source.kind = \"text\""));
         }
-        let names: Vec<&Name> = recipe.tokens.names().collect();
+        let names: Vec<&str> = recipe.tokens.names().map(|name| name.0.as_str()).collect();
         no_repeats("tokens", &names)?;
-        if let Some(name) = recipe.tokens.files.keys().find(|name| !names.contains(name)) {
+        if let Some(name) = recipe.tokens.files.keys().find(|name| !names.contains(&name.0.as_str())) {
             fail!("tokens.files.{name} does nothing: tokens.primary and tokens.also do not name it");
         }
         if recipe.budget.by == By::Content {

@@ -3,6 +3,7 @@
 use super::{FilePlan, no_repeats};
 use crate::error::{Error, Result};
 use crate::fail;
+use crate::language::breaks::{breaks, points_back};
 use crate::language::{Language, Pack};
 use crate::recipe::{
     CollectionKind, Factoid, Kind, Layout, Length, LengthOf, Lines, Model, Name, Percent, Recipe, Spacing, Strategy,
@@ -48,7 +49,7 @@ pub fn chosen(recipe: &Recipe, seed: &Seed, limit: u32) -> Vec<(usize, usize)> {
 }
 
 /// Fills in and checks what a recipe of this family leaves out.
-pub(super) fn fill(recipe: &mut Recipe) -> Result<()> {
+pub fn fill(recipe: &mut Recipe) -> Result<()> {
     no_repeats("grid.languages", &recipe.grid.languages)?;
     fill_grid(recipe)?;
     let model = recipe.slots.model.map(|name| name.0);
@@ -84,7 +85,8 @@ fn fill_grid(recipe: &mut Recipe) -> Result<()> {
     let model: Option<&Model> = slots.model.map(|name| name.0);
     let side = model.map_or(SIDE, |model| model.side);
     let window = *slots.window.get_or_insert(model.map_or(WINDOW, |model| model.window));
-    slots.length_of.get_or_insert(LengthOf::Prompt);
+    // The paper bounds the text alone; a model's first lengths are too short for whole prompts.
+    slots.length_of.get_or_insert(if model.is_some() { LengthOf::Haystack } else { LengthOf::Prompt });
     if !(100..=100_000_000).contains(&window) {
         fail!("slots.window is {window}, expected 100 to 100000000 tokens");
     }
@@ -233,14 +235,30 @@ fn check(needle: &Factoid, packs: &[(Language, Pack)]) -> Result<()> {
                 .help("write one line of plain text"));
         }
     }
-    if !text.ends_with(['.', '!', '?', '\u{3002}', '\u{ff01}', '\u{ff1f}', '\u{964}', '\u{61f}', '\u{6d4}']) {
+    let bare =
+        text.trim_end_matches(['"', '\'', ')', '\u{bb}', '\u{201c}', '\u{201d}', '\u{2019}', '\u{300d}', '\u{300f}']);
+    if !bare.ends_with(['.', '!', '?', '\u{3002}', '\u{ff01}', '\u{ff1f}', '\u{964}', '\u{61f}', '\u{6d4}']) {
         return Err(Error::new(format!("{text:?} does not end with a sentence mark"))
             .help("a needle is one whole sentence: the text behind it must not read on"));
     }
+    if let Some(pack) = packs.iter().find(|(known, _)| *known == language).map(|(_, pack)| pack) {
+        let marks = pack.marks();
+        if breaks(text, &marks).iter().any(|place| place.end < text.len()) {
+            fail!("{text:?} is more than one sentence");
+        }
+        if points_back(text, &marks) {
+            fail!("{text:?} opens by pointing back at a sentence before it");
+        }
+    }
+    if answers.iter().any(|answer| !answer.contains(char::is_alphanumeric)) {
+        fail!("`answers` holds one without a letter or digit");
+    }
+    no_repeats("answers", answers)?;
     if answers.is_empty() || answers.iter().any(|answer| answer.is_empty() || !text.contains(answer.as_str())) {
         return Err(Error::new("`answers` must each stand in the needle, word for word"));
     }
-    if let Some(answer) = answers.iter().find(|answer| question.contains(answer.as_str())) {
+    let lower = question.to_lowercase();
+    if let Some(answer) = answers.iter().find(|answer| lower.contains(&answer.to_lowercase())) {
         fail!("the question already holds the answer {answer:?}");
     }
     Ok(())

@@ -14,6 +14,7 @@ const FILES: [&str; 2] = ["tokenizer.json", "tekken.json"];
 
 /// Opens the tokenizers of a recipe. One error tells of all that are missing.
 pub fn ledger(recipe: &Recipe, options: &Options) -> Result<Ledger> {
+    refuse_idle(recipe, options)?;
     let mut all = Vec::new();
     let mut failed: Vec<String> = Vec::new();
     for name in recipe.tokens.names() {
@@ -30,6 +31,7 @@ pub fn ledger(recipe: &Recipe, options: &Options) -> Result<Ledger> {
 
 /// The tokenizers of a recipe that are at hand, and what is said of those that are not. The primary one must be.
 pub fn at_hand(recipe: &Recipe, options: &Options) -> Result<(Ledger, Vec<String>)> {
+    refuse_idle(recipe, options)?;
     let mut all = vec![open(&recipe.tokens.primary, recipe.tokens.files.get(&recipe.tokens.primary), options)?];
     let mut missing = Vec::new();
     for name in &recipe.tokens.also {
@@ -58,23 +60,52 @@ fn open(name: &Name, file: Option<&TokenizerFile>, options: &Options) -> Result<
     Tokenizer::open(&name.0, &path).map_err(|e| e.at(format!("the tokenizer {name}")))
 }
 
+/// A file or a flag for a tokenizer that is embedded, or that the recipe does not name, would do nothing.
+fn refuse_idle(recipe: &Recipe, options: &Options) -> Result<()> {
+    let flags = options.tokenizers.keys().map(|name| (name.as_str(), "--tokenizer"));
+    let keys = recipe.tokens.files.keys().map(|name| (name.0.as_str(), "tokens.files"));
+    for (name, place) in flags.chain(keys) {
+        if Tokenizer::embedded(name).is_some() {
+            return Err(Error::new(format!("{place} gives a file for {name}, which is embedded")).help("remove it"));
+        }
+        if !recipe.tokens.names().any(|known| known.0 == name) {
+            let names: Vec<&str> = recipe.tokens.names().map(|known| known.0.as_str()).collect();
+            let what = format!("{place} names {name}, which is no tokenizer of the recipe");
+            return Err(Error::new(what).help(format!("it has {}", names.join(", "))));
+        }
+    }
+    Ok(())
+}
+
+/// A file that the recipe names: under the folders given, or as it stands.
+fn stated_place(name: &Name, stated: &str, options: &Options) -> Result<PathBuf> {
+    let under = [&options.models, &options.data].into_iter().flatten().map(|root| root.join(stated));
+    under.chain([PathBuf::from(stated)]).find(|path| path.is_file()).ok_or_else(|| {
+        Error::new(format!("{stated}, the file of the tokenizer {name}, is not here"))
+            .help(format!("give it with --tokenizer {name}=FILE, or the folder that holds it with --models DIR"))
+    })
+}
+
 /// Where a tokenizer's file is.
 fn place(name: &Name, file: Option<&TokenizerFile>, options: &Options) -> Result<PathBuf> {
     if let Some(path) = options.tokenizers.get(&name.0) {
         return Ok(path.clone());
     }
-    let roots: Vec<&Path> = [&options.models, &options.data].into_iter().flatten().map(PathBuf::as_path).collect();
-    let mut names: Vec<PathBuf> = file.and_then(|file| file.file.as_ref()).map(PathBuf::from).into_iter().collect();
-    let stated = names.clone();
-    names.extend(FILES.map(|file| Path::new(&name.0).join(file)));
-    names.push(PathBuf::from(format!("{name}.json")));
-    let under = roots.iter().flat_map(|root| names.iter().map(|name| root.join(name)));
-    if let Some(found) = under.chain(stated).find(|path| path.is_file()) {
-        return Ok(found);
+    if let Some(stated) = file.and_then(|file| file.file.as_ref()) {
+        return stated_place(name, stated, options);
     }
     if let Some(id) = file.and_then(|file| file.archive.as_ref()) {
         let locator = Locator::of(options)?;
         return locator.fetcher.file(locator.pins.find(id)?);
+    }
+    let roots: Vec<&Path> = [&options.models, &options.data].into_iter().flatten().map(PathBuf::as_path).collect();
+    let mut names: Vec<PathBuf> = Vec::new();
+    names.extend(FILES.map(|file| Path::new(&name.0).join(file)));
+    names.push(PathBuf::from(format!("{name}.json")));
+    let under = roots.iter().flat_map(|root| names.iter().map(|name| root.join(name)));
+    let mut under = under;
+    if let Some(found) = under.find(|path| path.is_file()) {
+        return Ok(found);
     }
     let embedded = Tokenizer::EMBEDDED.join(" and ");
     let looked = names.iter().map(|name| name.display().to_string()).collect::<Vec<_>>().join(", ");

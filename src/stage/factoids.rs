@@ -3,7 +3,7 @@
 use super::assemble::{NeedlePlan, RowPlan};
 use super::slots::{InText, Placed, Prepared};
 use super::splice::Counted;
-use super::texts::{Running, Texts};
+use super::texts::{PARTED, Running, Texts};
 use super::write::{Made, Rows, Stats};
 use crate::error::Result;
 use crate::fail;
@@ -64,10 +64,18 @@ impl<'a> Inputs<'a> {
             passages: 0,
             // For progress and for sharing out the work alone.
             tokens: placed.depth_tokens.1 as u32,
-            bytes: (placed.end + around) as u32,
+            bytes: (placed.end + around + 1) as u32,
             needle: NeedlePlan::default(),
         };
         cells.map(row).collect()
+    }
+
+    /// What stands between a needle and the text: before a heading, what parts paragraphs.
+    fn gap(&self, file: &FilePlan, running: &Running, placed: &Placed) -> &'static str {
+        match placed.at == 0 && running.heading {
+            true => PARTED,
+            false => gap(self.plan.pack(file.language).writes_spaces()),
+        }
     }
 
     fn needle(&self, file: &FilePlan) -> &InText<'a> {
@@ -86,7 +94,7 @@ impl Rows for Inputs<'_> {
         let InText { needle, splicers } = self.needle(file);
         let running = &self.texts.by_language[&file.language];
         let counted: Vec<Counted> = splicers.iter().map(|splicer| splicer.count(placed.at, placed.end)).collect();
-        let span = write(running.text(), needle, placed, gap(self.plan.pack(file.language).writes_spaces()), prompt);
+        let span = write(running.text(), needle, placed, self.gap(file, running, placed), prompt);
         let row = self.render(file, needle, running, placed, &counted, span);
         let finder =
             finders.entry(file.needle.unwrap_or_default()).or_insert_with(|| Finder::new(&needle.text).into_owned());
@@ -187,7 +195,7 @@ impl Inputs<'_> {
         if (at + needle.frame.head.len()) as u64 != span.start || span.end - span.start != needle.text.len() as u64 {
             fail!("the needle does not stand where it is recorded");
         }
-        let gap = gap(self.plan.pack(file.language).writes_spaces());
+        let gap = self.gap(file, running, placed);
         let (before, behind) = (&document[..at], &document[at + needle.text.len()..]);
         let text = running.text();
         let sound = match placed.at {

@@ -5,7 +5,7 @@
 //! nearest to its depth, unless the sentence behind it would point back at the needle.
 
 use super::splice::Splicer;
-use super::texts::Running;
+use super::texts::{PARTED, Running};
 use crate::error::{Error, Result};
 use crate::family::factoid::{Frame, gap};
 use crate::language::breaks::Break;
@@ -69,6 +69,8 @@ pub struct Prepared {
 pub struct NeedleUnits {
     pub(super) head: Unit,
     pub(super) gap: Unit,
+    /// What parts a needle from a heading behind it.
+    pub(super) parted: Unit,
     pub(super) needle: Unit,
     pub(super) tail: Unit,
     /// Tokens of the system message, where it stands apart.
@@ -88,7 +90,8 @@ impl<'a> InText<'a> {
     pub fn new(ledger: &'a Ledger, needle: &'a Prepared, running: &'a Running) -> InText<'a> {
         let each = ledger.all().iter().zip(running.units.iter().zip(&needle.units));
         let splicers = each.map(|(tokenizer, (text, units))| {
-            Splicer::new(tokenizer, text, units, units.system + u64::from(ledger.added(tokenizer)))
+            let apart = units.system + u64::from(ledger.added(tokenizer));
+            Splicer::new(tokenizer, text, units, apart, running.heading)
         });
         InText { needle, splicers: splicers.collect() }
     }
@@ -104,6 +107,7 @@ impl Prepared {
         let units = |tokenizer: &Tokenizer| NeedleUnits {
             head: Unit::new(tokenizer, frame.head.as_str()),
             gap: Unit::new(tokenizer, gap(pack.writes_spaces())),
+            parted: Unit::new(tokenizer, PARTED),
             needle: Unit::new(tokenizer, text),
             tail: Unit::new(tokenizer, frame.tail.as_str()),
             system: frame.system.as_deref().map_or(0, |text| tokenizer.count(text) as u64),
@@ -140,6 +144,12 @@ pub fn nearest(places: &[Slot], tokens: &[u64], end: usize, depth: Percent) -> (
         .unwrap_or(last);
     let nearer = (0..=last).filter(|n| distance(*n) < distance(best)).count();
     (best, nearer as u64)
+}
+
+/// Does a text begin with a heading? A needle before it is a paragraph of its own.
+pub fn begins_with_heading(text: &str, first: Option<usize>) -> bool {
+    let paragraph = text.find(PARTED).unwrap_or(text.len());
+    first.is_none_or(|first| first > paragraph)
 }
 
 /// The places of a text: its beginning, and its sentence breaks.

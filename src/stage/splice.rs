@@ -58,10 +58,15 @@ pub struct Splicer<'a> {
     units: &'a NeedleUnits,
     /// Tokens that stand apart from the prompt: the system message's, and what the model itself adds.
     apart: u64,
+    /// The text begins with a heading.
+    heading: bool,
     head: OnceLock<Option<(u64, Seams)>>,
     needles: Mutex<FxHashMap<usize, Option<Needle>>>,
-    ends: Mutex<FxHashMap<usize, Option<(u64, i64, Seams)>>>,
+    ends: Mutex<FxHashMap<usize, Option<End>>>,
 }
+
+/// Tokens of a text up to its end, what the tail adds to them, and the seam.
+type End = (u64, i64, Seams);
 
 /// What a needle adds at a place, and its tokens in the text.
 #[derive(Clone, Copy)]
@@ -79,8 +84,9 @@ pub fn count_alone(
     at: usize,
     end: usize,
     apart: u64,
+    heading: bool,
 ) -> Counted {
-    let splicer = Splicer::new(tokenizer, text, units, apart);
+    let splicer = Splicer::new(tokenizer, text, units, apart, heading);
     splicer.alone(at, end)
 }
 
@@ -90,12 +96,19 @@ fn whole(unit: &Unit) -> Piece<'_> {
 
 impl<'a> Splicer<'a> {
     /// Nothing is counted yet.
-    pub fn new(tokenizer: &'a Tokenizer, text: &'a Unit, units: &'a NeedleUnits, apart: u64) -> Splicer<'a> {
+    pub fn new(
+        tokenizer: &'a Tokenizer,
+        text: &'a Unit,
+        units: &'a NeedleUnits,
+        apart: u64,
+        heading: bool,
+    ) -> Splicer<'a> {
         Splicer {
             tokenizer,
             text,
             units,
             apart,
+            heading,
             head: OnceLock::new(),
             needles: Mutex::default(),
             ends: Mutex::default(),
@@ -170,7 +183,7 @@ impl<'a> Splicer<'a> {
     }
 
     /// Tokens of the text up to an end, and what the tail adds to it.
-    fn end(&self, end: usize) -> Option<(u64, i64, Seams)> {
+    fn end(&self, end: usize) -> Option<End> {
         let pieces = [Piece { unit: self.text, range: 0..end }, whole(&self.units.tail)];
         self.learn(&self.ends, end, &pieces, |joined| {
             let text = self.before(end);
@@ -184,6 +197,7 @@ impl<'a> Splicer<'a> {
         let (gap, needle) = (whole(&self.units.gap), whole(&self.units.needle));
         // Before all of the text the gap stands behind the needle.
         let (document, place) = match at {
+            0 if self.heading => (vec![needle, whole(&self.units.parted), behind], 0),
             0 => (vec![needle, gap, behind], 0),
             _ => (vec![before, gap, needle, behind], 2),
         };

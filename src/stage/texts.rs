@@ -1,10 +1,11 @@
 //! Reads the running text of each language, tells it again where the recipe allows that, and finds its sentence breaks.
 
 use super::ingest::SourceFile;
+use super::slots::begins_with_heading;
 use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::language::breaks::{Break, breaks, points_back};
-use crate::language::essays::{self, essays};
+use crate::language::essays::{self, essays_or_all};
 use crate::language::{Language, Pack};
 use crate::manifest::TextFacts;
 use crate::plan::Plan;
@@ -37,6 +38,8 @@ pub struct Running {
     pub breaks: Vec<Break>,
     /// Does the text open by pointing back?
     pub guarded: bool,
+    /// Does it begin with a heading?
+    pub heading: bool,
     /// Bytes of the text told once, with what parts it from its next telling.
     pub once: usize,
     /// What the manifest says of it.
@@ -116,10 +119,9 @@ impl Source {
     fn text(&self, plan: &Plan, language: Language, pack: &Pack, bytes: usize) -> Result<(String, usize)> {
         let repeat = plan.recipe.haystack.repeat == Some(true);
         let text = match self {
-            Source::Essays => match essays(language, pack, &plan.seed, bytes) {
-                Ok(text) => return Ok((text, usize::MAX)),
-                Err(e) if !repeat => return Err(e),
-                Err(_) => fail_all(language, pack, plan)?,
+            Source::Essays => match essays_or_all(language, pack, &plan.seed, bytes)? {
+                (text, false) => return Ok((text, usize::MAX)),
+                (text, true) => text,
             },
             Source::Files { text, .. } => text.clone(),
         };
@@ -133,17 +135,7 @@ impl Source {
 }
 
 /// What parts a text from its next telling.
-const PARTED: &str = "\n\n";
-
-/// The longest text that the essays of a language give.
-fn fail_all(language: Language, pack: &Pack, plan: &Plan) -> Result<String> {
-    // Doubling finds it within a factor of two, which is enough: the text is told again anyway.
-    let mut last = essays(language, pack, &plan.seed, 1 << 16)?;
-    while let Ok(more) = essays(language, pack, &plan.seed, last.len() * 2) {
-        last = more;
-    }
-    Ok(last)
-}
+pub const PARTED: &str = "\n\n";
 
 /// Reads as much of a text as the longest length needs.
 fn running(plan: &Plan, language: Language, pack: &Pack, source: &Source) -> Result<Running> {
@@ -189,7 +181,8 @@ fn running(plan: &Plan, language: Language, pack: &Pack, source: &Source) -> Res
         return Err(Error::new("it has no sentence break where a needle could stand")
             .help("give running text of whole sentences; haystack.lines says what its lines are"));
     }
-    Ok(Running { units, breaks: all, guarded, once, facts })
+    let heading = begins_with_heading(&text, all.first().map(|place| place.end));
+    Ok(Running { units, breaks: all, guarded, heading, once, facts })
 }
 
 fn named(repairs: &Repairs) -> BTreeMap<String, u64> {

@@ -12,6 +12,9 @@ use crate::stage::write::{Stats, Sums, count_chars};
 use crate::table::{AlsoSpan, read_also, read_ledger, read_spans};
 use arrow_array::RecordBatch;
 
+/// More tokens than a system message that stands apart has.
+const SYSTEM: i64 = 10_000;
+
 /// A row's prompt, and where the parts end whose token counts add up.
 pub(super) struct Parts<'a> {
     pub(super) prompt: &'a str,
@@ -81,6 +84,17 @@ impl Checker<'_> {
                 if !places(counted) {
                     fail!("under {name} the needles stand at tokens {:?}", counted.spans);
                 }
+            }
+        }
+        // Of a tokenizer that is not at hand at least the sense is checked.
+        let most = parts.prompt.len() as i64 + SYSTEM;
+        if let Some((name, ..)) = ledger.iter().find(|(.., tokens)| !(1..=most).contains(tokens)) {
+            fail!("the count under {name} cannot be one of this prompt");
+        }
+        for (name, from, to) in recorded.iter().flatten() {
+            let tokens = ledger.iter().find(|(other, ..)| other == name).map_or(0, |(.., tokens)| *tokens);
+            if from >= to || *to as i64 > tokens {
+                fail!("a needle's place under {name} cannot be one of this prompt");
             }
         }
         let beside = self.tokenizers.iter().skip(1).map(|t| t.name.as_str());

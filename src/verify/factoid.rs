@@ -10,16 +10,17 @@ use crate::fail;
 use crate::family::factoid::gap;
 use crate::hash::Digest;
 use crate::language::breaks::{breaks, points_back};
-use crate::language::essays::essays;
+use crate::language::essays::{digest as digest_of, essays_or_all};
 use crate::language::{Language, Pack};
 use crate::plan::FilePlan;
-use crate::recipe::{Factoid, Layout, LengthOf, Percent};
+use crate::recipe::{CollectionKind, Factoid, Fit, Layout, LengthOf, Percent};
 use crate::record::AlsoTokens;
 use crate::seed::Seed;
 use crate::stage::factoids::{CERTIFICATE, cell_id, pair_id, row_id};
 use crate::stage::ledger::whole;
-use crate::stage::slots::{Prepared, Slot, nearest, tokens_before};
+use crate::stage::slots::{Prepared, Slot, begins_with_heading, nearest, tokens_before};
 use crate::stage::splice::{Counted, count_alone};
+use crate::stage::texts::PARTED;
 use crate::stage::write::Stats;
 use crate::table::{self, int, numbers, read_by_language, read_messages, read_spans, text, texts};
 use crate::tokenizer::{Tokenizer, Unit};
@@ -35,10 +36,14 @@ pub(super) struct Desk {
 struct Known {
     units: Vec<Unit>,
     places: Vec<Slot>,
-    /// Tokens before each place, under the primary tokenizer.
-    tokens: Vec<u64>,
+    /// Tokens before each place, under each tokenizer at hand.
+    tokens: Vec<Vec<u64>>,
+    /// Bytes of the text told once, with what parts it from its next telling.
+    once: usize,
     needle: Prepared,
     gap: &'static str,
+    /// The text begins with a heading.
+    heading: bool,
     /// Tokens by which rows of the file may be shorter than the longest needle allows.
     slack: u64,
 }
@@ -70,15 +75,21 @@ impl Checker<'_> {
         let prompt = text(batch, "prompt", row);
         let document = prepared.frame.document(prompt).ok_or_else(layout_fault)?;
         let at = only(document, &prepared.text)?;
-        let running = without(document, at, prepared.text.len(), gap)?;
+        // Before a heading a needle is a paragraph of its own; whether it should be is seen below.
+        let behind = &document[at + prepared.text.len()..];
+        let own = at == 0 && behind.starts_with(PARTED);
+        let running = without(document, at, prepared.text.len(), if own { PARTED } else { gap })?;
         self.same_text(plan, &running)?;
         let marks = pack.marks();
         let start = Slot { at: 0, guarded: points_back(&running, &marks), soft: false };
         let places: Vec<Slot> = std::iter::once(start).chain(breaks(&running, &marks).iter().map(Slot::of)).collect();
         let units: Vec<Unit> = self.ledger.all().iter().map(|t| Unit::new(t, running.as_str())).collect();
-        let tokens = tokens_before(&self.tokenizer, &units[0], &places);
+        let each = self.ledger.all().iter().zip(&units);
+        let heading = begins_with_heading(&running, places.get(1).map(|slot| slot.at));
+        let tokens = each.map(|(tokenizer, unit)| tokens_before(tokenizer, unit, &places)).collect();
+        let once = period(&running);
         let slack = self.slack(plan.language);
-        desk.text = Some(Known { units, places, tokens, needle: prepared, gap, slack });
+        desk.text = Some(Known { units, places, tokens, once, needle: prepared, gap, heading, slack });
         Ok(())
     }
 
@@ -101,14 +112,25 @@ impl Checker<'_> {
                 fail!("its running text is not that of {other}");
             }
         }
-        let made_here = self.texts.get(plan.language.code()).is_some_and(|facts| {
-            facts.patterns.is_some() && facts.patterns == Some(crate::language::essays::digest(plan.language))
-        });
-        if let (true, Some(seed)) = (made_here, &self.seed) {
-            let again = essays(plan.language, self.pack_of(plan.language)?, seed, running.len())?;
-            if !again.starts_with(running) {
-                fail!("its running text is not the essays that the seed gives");
-            }
+        if self.recipe.haystack.kind != CollectionKind::Essays {
+            return Ok(());
+        }
+        let said = self.texts.get(plan.language.code()).and_then(|facts| facts.patterns);
+        let said = said.ok_or_else(|| Error::new("the manifest does not name the patterns of its essays"))?;
+        let Some(seed) = &self.seed else { return Ok(()) };
+        if said != digest_of(plan.language) {
+            self.unchecked(format!("the essays in {}: this program has other patterns", plan.language));
+            return Ok(());
+        }
+        let pack = self.pack_of(plan.language)?;
+        let (again, ends) = essays_or_all(plan.language, pack, seed, running.len())?;
+        // Told again from its beginning, where the recipe allows it.
+        let again = match ends && self.recipe.haystack.repeat == Some(true) {
+            true => vec![again.as_str(); running.len() / again.len().max(1) + 2].join(PARTED),
+            false => again,
+        };
+        if !again.starts_with(running) {
+            fail!("its running text is not the essays that the seed gives");
         }
         Ok(())
     }
@@ -143,7 +165,7 @@ impl Checker<'_> {
         let taken = self.take(prompt, known)?;
         let count = |(t, tokenizer): (usize, &Tokenizer)| {
             let apart = u64::from(self.ledger.added(tokenizer)) + known.needle.system_tokens(t);
-            count_alone(tokenizer, &known.units[t], &known.needle.units[t], taken.at, taken.end, apart)
+            count_alone(tokenizer, &known.units[t], &known.needle.units[t], taken.at, taken.end, apart, known.heading)
         };
         let counted: Vec<Counted> = self.ledger.all().iter().enumerate().map(count).collect();
         let (best, last) = self.slot(batch, row, known, &taken, depth)?;
@@ -161,7 +183,8 @@ impl Checker<'_> {
                 fail!("counted whole, the prompt has {} tokens", anew.n_tokens + system);
             }
         }
-        self.length(batch, row, known, counted[0].document, u64::from(length), last)?;
+        self.length(batch, row, known, &counted, &taken, u64::from(length), last)?;
+        self.same_slot(plan, &cell, &taken)?;
         let mut stats = Stats { tokens: n_tokens, tokens_min: n_tokens, tokens_max: n_tokens, ..Stats::default() };
         stats.prompt_bytes = prompt.len() as u64;
         stats.lines = 1;
@@ -190,7 +213,8 @@ impl Checker<'_> {
         let document = known.needle.frame.document(prompt).ok_or_else(layout_fault)?;
         let needle = known.needle.text.as_str();
         let at = only(document, needle)?;
-        let running = without(document, at, needle.len(), known.gap)?;
+        let gap = if at == 0 && known.heading { PARTED } else { known.gap };
+        let running = without(document, at, needle.len(), gap)?;
         let whole = known.units[0].text();
         if !whole.starts_with(running.as_str()) {
             fail!("the running text around the needle is not that of the other rows");
@@ -212,7 +236,7 @@ impl Checker<'_> {
         let (Some(at), Some(last)) = (place(taken.at), place(taken.end)) else {
             fail!("the needle, or the end of the text, is not at a sentence break");
         };
-        let (best, moved) = nearest(&known.places, &known.tokens, taken.end, depth);
+        let (best, moved) = nearest(&known.places, &known.tokens[0], taken.end, depth);
         if at != best {
             fail!("the needle stands at byte {} of the text, its depth asks for {}", taken.at, known.places[best].at);
         }
@@ -240,7 +264,7 @@ impl Checker<'_> {
         if (span.token_start, span.token_end) != counted.span {
             fail!("the needle is at tokens {}..{}", counted.span.0, counted.span.1);
         }
-        let depth = known.tokens[at] * 1_000_000 / known.tokens[last].max(1);
+        let depth = known.tokens[0][at] * 1_000_000 / known.tokens[0][last].max(1);
         if span.depth != depth {
             fail!("the needle's depth is {depth} millionths, recorded are {}", span.depth);
         }
@@ -248,28 +272,66 @@ impl Checker<'_> {
     }
 
     /// Never over its length, and as long as sentences allow.
-    fn length(&self, batch: &RecordBatch, row: usize, known: &Known, own: u64, length: u64, last: usize) -> Result<()> {
+    #[allow(clippy::too_many_arguments, reason = "the parts of one row")]
+    fn length(
+        &self,
+        batch: &RecordBatch,
+        row: usize,
+        known: &Known,
+        counted: &[Counted],
+        taken: &Taken,
+        length: u64,
+        last: usize,
+    ) -> Result<()> {
+        let own = counted[0].document;
         if int(batch, "haystack_tokens", row) != own as i64 {
             fail!("the text with its needle has {own} tokens, recorded are {}", int(batch, "haystack_tokens", row));
         }
         let reserve = self.recipe.budget.reserve(crate::recipe::Strategy::ZeroShot);
-        let used = match self.recipe.slots.length_of {
-            Some(LengthOf::Haystack) => own,
-            _ => int(batch, "n_tokens", row) as u64 + reserve,
+        let used = |counted: &Counted| match self.recipe.slots.length_of {
+            Some(LengthOf::Haystack) => counted.document,
+            _ => counted.n_tokens + reserve,
         };
-        if used > length {
+        let bounding = if self.recipe.budget.fit == Fit::All { counted.len() } else { 1 };
+        let bounding = counted[..bounding].iter().map(used).zip(&known.tokens);
+        if let Some((used, _)) = bounding.clone().find(|(used, _)| *used > length) {
             fail!("{used} tokens count, its length is {length}");
         }
-        if self.fills()
-            && let Some(next) = known.tokens.get(last + 1)
-            && used + (next - known.tokens[last]) + known.slack < length
-        {
-            fail!("only {used} tokens count of {length}: another sentence would have fitted");
+        let room = |(used, tokens): (u64, &Vec<u64>)| {
+            tokens.get(last + 1).is_some_and(|next| used + (next - tokens[last]) + known.slack < length)
+        };
+        // A tokenizer that is not at hand may have set the end.
+        let all_here = self.ledger.all().len() == self.tokenizers.len();
+        if (all_here || self.fills()) && bounding.clone().all(room) {
+            fail!("its text is shorter than its length allows: another sentence would have fitted");
         }
-        if int(batch, "repeats", row) < 1 {
-            fail!("repeats is {}", int(batch, "repeats", row));
+        let repeats = match self.recipe.haystack.repeat {
+            Some(true) => taken.end.div_ceil(known.once).max(1) as i64,
+            _ => 1,
+        };
+        if int(batch, "repeats", row) != repeats {
+            fail!("repeats is {}, the text begins {repeats} times", int(batch, "repeats", row));
         }
         Ok(())
+    }
+
+    /// All needles of a language stand in the same text at the same place.
+    fn same_slot(&self, plan: &FilePlan, cell: &str, taken: &Taken) -> Result<()> {
+        let digest = Digest::of(format!("{} {}", taken.at, taken.end));
+        let mut shared = self.shared.lock().expect("no thread panics");
+        let entry = shared.meanings.entry(format!("slot {} {cell}", plan.language));
+        let (first, other) = entry.or_insert_with(|| (digest, plan.config.clone()));
+        match *first == digest {
+            true => Ok(()),
+            false => fail!("its text or its needle's place is another one than in {other}"),
+        }
+    }
+
+    fn unchecked(&self, what: String) {
+        let mut shared = self.shared.lock().expect("no thread panics");
+        if !shared.report.unchecked.contains(&what) {
+            shared.report.unchecked.push(what);
+        }
     }
 
     /// Columns that say again what other columns or the recipe say.
@@ -317,6 +379,11 @@ impl Checker<'_> {
             }
         }
         let null = |column: &str| table::column(batch, column).is_null(row);
+        if let Some(column) =
+            ["haystack_tokens", "moved", "repeats", "n_tokens"].into_iter().find(|column| null(column))
+        {
+            fail!("{column} is null");
+        }
         for column in ["distractor_kind", "expected", "source_id"] {
             if !null(column) {
                 fail!("{column} has a value, which this family does not have");
@@ -335,6 +402,11 @@ impl Checker<'_> {
         let answers = factoid.answers.clone().unwrap_or_default();
         if texts(batch, "answers", row) != answers || !texts(batch, "answer_variants", row).is_empty() {
             fail!("answers are not the recipe's");
+        }
+        if let Some(answer) =
+            answers.iter().find(|answer| !factoid.needle.as_deref().unwrap_or_default().contains(answer.as_str()))
+        {
+            fail!("the needle does not hold the answer {answer:?}");
         }
         if read_by_language(batch, row) != [(language, answers)] {
             fail!("answers_by_language are not the recipe's");
@@ -374,4 +446,11 @@ fn without(document: &str, at: usize, needle: usize, gap: &str) -> Result<String
         Some((before, behind)) => Ok([before, behind].concat()),
         None => fail!("nothing parts the needle from the text"),
     }
+}
+
+/// Bytes after which a text begins again; more than it has where it does not.
+fn period(text: &str) -> usize {
+    let start = &text[..text.floor_char_boundary(200)];
+    let again = text.match_indices(start).map(|(at, _)| at).find(|at| *at > 0);
+    again.filter(|at| text.starts_with(&text[*at..])).unwrap_or(usize::MAX)
 }

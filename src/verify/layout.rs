@@ -1,6 +1,7 @@
 //! Checks of a release as a whole: its files, what recipe and manifest say of them, and of themselves.
 
 use super::{Checker, Finding};
+use crate::family::factoid::JUDGE;
 use crate::hash::Digest;
 use crate::manifest::{Manifest, Match, canary, compare};
 use crate::plan::{Cell, FilePlan, counts, files, slots};
@@ -42,6 +43,13 @@ pub fn check_sums(folder: &Path) -> Vec<Finding> {
         if name != SUMS && !listed.contains_key(name) {
             findings.push(finding(name, "is not listed in SHA256SUMS".to_owned()));
         }
+    }
+    let known = |name: &str| {
+        let folders = ["data/", "packs/", "pins/"];
+        name == SUMS || name == "judge.json" || ALWAYS.contains(&name) || folders.iter().any(|f| name.starts_with(f))
+    };
+    for name in there.iter().filter(|name| !known(name)) {
+        findings.push(finding(name, "is no file of a release".to_owned()));
     }
     for name in ALWAYS {
         if !listed.contains_key(name) {
@@ -117,6 +125,7 @@ impl Checker<'_> {
         if self.seed.as_ref().is_some_and(|seed| seed.digest() != manifest.seed_digest) {
             find("seed_digest is not that of the recipe's seed".to_owned());
         }
+        self.resolved(manifest);
         if manifest.format > 1 {
             let named = manifest.tokenizers.iter().map(|t| t.name.as_str());
             if !named.eq(self.recipe.tokens.names().map(|name| name.0.as_str())) {
@@ -140,6 +149,26 @@ impl Checker<'_> {
         }
         if self.recipe.family() == Family::Reasoning && instances != manifest.instances {
             find("instances are not those that recipe and filter give".to_owned());
+        }
+    }
+
+    /// A release's recipe has every default written out, and passes the checks of a build; what else it holds is known.
+    fn resolved(&self, manifest: &Manifest) {
+        if self.recipe.family() != Family::Factoid {
+            return;
+        }
+        let mut again = self.recipe.clone();
+        match slots::fill(&mut again) {
+            Ok(()) if again.to_toml() == self.recipe.to_toml() => {}
+            Ok(()) => self.find("recipe.toml", None, "is not the recipe that it resolves to: defaults are missing"),
+            Err(e) => self.find("recipe.toml", None, e.to_string()),
+        }
+        if manifest.texts.keys().ne(manifest.packs.keys()) {
+            self.find("manifest.json", None, "texts are not those of the recipe's languages");
+        }
+        match std::fs::read_to_string(self.folder.join("judge.json")) {
+            Ok(text) if text == JUDGE => {}
+            _ => self.find("judge.json", None, "is not the judge's prompt of this program"),
         }
     }
 

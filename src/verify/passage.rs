@@ -372,7 +372,8 @@ impl Checker<'_> {
                 fail!("{column} is {:?}, expected {wanted:?}", get(column));
             }
         }
-        for column in ["system", "messages", "repeats"] {
+        let since_2 = if self.format > 1 { &["haystack_tokens", "moved"][..] } else { &[] };
+        for column in ["system", "messages", "repeats"].iter().chain(since_2) {
             if !table::column(batch, column).is_null(row) {
                 fail!("{column} has a value, which this family does not have");
             }
