@@ -31,7 +31,13 @@ pub(super) fn summary(plan: &Plan, outcome: &Outcome) -> String {
         plan.ledger.primary().name(),
         bytes / 1_000_000
     );
-    let _ = writeln!(out, "  every prompt proven answerable from its final text; none over its budget");
+    let proven = match plan.family {
+        Family::Factoid => {
+            "in every prompt the needle stands once and whole, at a sentence break; none is over its length"
+        }
+        _ => "every prompt proven answerable from its final text; none over its budget",
+    };
+    let _ = writeln!(out, "  {proven}");
     let _ = writeln!(out, "  rows digest {}", manifest.rows_digest);
     let _ = match &outcome.accepted {
         Match::Same => writeln!(out, "  the same as the accepted {}-{}", manifest.name, manifest.version),
