@@ -95,6 +95,10 @@ fn mark(batch: &RecordBatch, color: bool) -> String {
     let prompt = text(batch, "prompt", 0);
     let (strong, weak, end) = if color { ("\x1b[1;32m", "\x1b[33m", "\x1b[0m") } else { ("[[", "[", "]") };
     let mut out = String::with_capacity(prompt.len() + 1000);
+    let system = text(batch, "system", 0);
+    if !system.is_empty() {
+        let _ = writeln!(out, "system       {system}\n");
+    }
     let mut at = 0;
     // Where a mark opens or closes. An answer lies inside its needle: whose mark goes on after it.
     let spans = read_spans(batch, 0);

@@ -48,7 +48,7 @@ pub fn check_sums(folder: &Path) -> Vec<Finding> {
         let folders = ["data/", "packs/", "pins/"];
         name == SUMS || name == "judge.json" || ALWAYS.contains(&name) || folders.iter().any(|f| name.starts_with(f))
     };
-    for name in there.iter().filter(|name| !known(name)) {
+    for name in there.iter().filter(|name| listed.contains_key(*name) && !known(name)) {
         findings.push(finding(name, "is no file of a release".to_owned()));
     }
     for name in ALWAYS {
@@ -132,7 +132,13 @@ impl Checker<'_> {
                 find("its tokenizers are not the recipe's".to_owned());
             }
             for facts in self.ledger.facts().iter().filter(|facts| !manifest.tokenizers.contains(facts)) {
-                find(format!("the tokenizer {} at hand is another one than the release's", facts.name));
+                let said = manifest.tokenizers.iter().find(|t| t.name == facts.name);
+                let said = said.map_or_else(|| "none".to_owned(), |t| t.digest.to_string());
+                find(format!(
+                    "the tokenizer {} at hand is another one than the release's: it has SHA-256 {}, the release was counted \
+                     with {said} (give that file with --tokenizer {}=FILE)",
+                    facts.name, facts.digest, facts.name
+                ));
             }
         }
         let tokens: u64 = manifest.files.iter().map(|f| f.stats.tokens).sum();
