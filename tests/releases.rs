@@ -16,39 +16,6 @@ fn check(release: &Path) -> Report {
     verify(release, Depth::Full, 2).unwrap()
 }
 
-/// Writes SHA256SUMS anew, so that only what the checks look at inside is out of order.
-fn reseal(release: &Path) {
-    let sums: String = bytes_of(release)
-        .into_iter()
-        .filter(|(name, _)| name != "SHA256SUMS")
-        .map(|(name, bytes)| format!("{}  {name}\n", Digest::of(bytes)))
-        .collect();
-    std::fs::write(release.join("SHA256SUMS"), sums).unwrap();
-}
-
-/// Changes one text column of one row of a file.
-fn change(file: &Path, column: &str, row: usize, with: &dyn Fn(&str) -> String) {
-    use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, cast::AsArray};
-    let batch = batches(file).remove(0);
-    let columns: Vec<ArrayRef> = SCHEMA
-        .fields()
-        .iter()
-        .zip(batch.columns())
-        .map(|(field, array)| -> ArrayRef {
-            if field.name() != column {
-                return array.clone();
-            }
-            let values = array.as_string::<i32>();
-            let value = |n: usize| if n == row { with(values.value(n)) } else { values.value(n).to_owned() };
-            std::sync::Arc::new((0..values.len()).map(|n| Some(value(n))).collect::<StringArray>())
-        })
-        .collect();
-    let batch = RecordBatch::try_new(SCHEMA.clone(), columns).unwrap();
-    let mut writer = ArrowWriter::try_new(std::fs::File::create(file).unwrap(), SCHEMA.clone(), None).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
-}
-
 /// Changes one list of texts of one row of a file.
 fn change_list(file: &Path, column: &str, row: usize, with: &dyn Fn(Vec<String>) -> Vec<String>) {
     use arrow_array::builder::{ListBuilder, StringBuilder};

@@ -7,20 +7,11 @@ use nihbuild::language::breaks::{Break, Marks, breaks, points_back};
 use nihbuild::source::running::{Document, Lines, Repairs, read, text_of};
 use proptest::prelude::*;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-fn shared(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared").join(path)
-}
 
 /// A file of real data, or a word on stderr that the test is skipped.
 fn real(path: &str) -> Option<Vec<u8>> {
-    let bytes = std::fs::read(shared(path)).ok();
-    if bytes.is_none() {
-        eprintln!("skipped: no {path}");
-    }
-    bytes
+    std::fs::read(crate::support::real_data("running text")?.join(path)).ok()
 }
 
 mod text {
@@ -319,7 +310,7 @@ mod text {
 
     #[test]
     fn the_novel_is_read_whole() {
-        let Some(bytes) = real("data/haystack/little_women_louisa_may_alcott.txt") else { return };
+        let Some(bytes) = real("haystack/little_women_louisa_may_alcott.txt") else { return };
         let (text, found) = text_of("novel.txt", &bytes, Lines::Wrapped).unwrap();
         assert_eq!(found, Repairs::default());
         let before = std::str::from_utf8(&bytes).unwrap();
@@ -992,7 +983,7 @@ mod real_text {
     /// Breaks at the joints of lines, and the lines with breaks inside. Two lines at a time are one paragraph, so that
     /// a quotation left open in a line spoils no other.
     fn flores(code: &str, file: &str) -> Option<(usize, Vec<usize>)> {
-        let bytes = real(&format!("data/flores200/devtest/{file}.devtest"))?;
+        let bytes = real(&format!("flores200/devtest/{file}.devtest"))?;
         let (text, _) = text_of("flores.txt", &bytes, Lines::Paragraphs).unwrap();
         let lines: Vec<&str> = text.split("\n\n").collect();
         assert_eq!(lines.len(), 1012);
@@ -1022,7 +1013,7 @@ mod real_text {
 
     #[test]
     fn the_novel_has_breaks_at_paragraphs_and_inside() {
-        let Some(bytes) = real("data/haystack/little_women_louisa_may_alcott.txt") else { return };
+        let Some(bytes) = real("haystack/little_women_louisa_may_alcott.txt") else { return };
         let (text, _) = text_of("novel.txt", &bytes, Lines::Wrapped).unwrap();
         let found = breaks(&text, &own("en").marks());
         let inside = found.iter().filter(|at| !at.paragraph).count();

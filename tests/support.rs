@@ -1,7 +1,10 @@
 //! What the tests share: the real data if it is there, the program, and rows of a release.
 
-use arrow_array::RecordBatch;
-use nihbuild::table;
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use nihbuild::hash::Digest;
+use nihbuild::table::{self, SCHEMA};
+use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -148,4 +151,26 @@ pub fn bytes_of(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     walk(folder, folder, &mut all);
     all
+}
+
+/// Writes SHA256SUMS anew, so that only what the checks look at inside is out of order.
+pub fn reseal(release: &Path) {
+    let listed = bytes_of(release).into_iter().filter(|(name, _)| name != "SHA256SUMS");
+    let sums: String = listed.map(|(name, bytes)| format!("{}  {name}\n", Digest::of(bytes))).collect();
+    std::fs::write(release.join("SHA256SUMS"), sums).unwrap();
+}
+
+/// Changes one text column of one row of a file.
+pub fn change(file: &Path, column: &str, row: usize, with: &dyn Fn(&str) -> String) {
+    let batch = batches(file).remove(0);
+    let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
+    let place = SCHEMA.index_of(column).unwrap();
+    let values = columns[place].as_string::<i32>().clone();
+    let value =
+        |(n, value): (usize, Option<&str>)| value.map(|value| if n == row { with(value) } else { value.to_owned() });
+    columns[place] = std::sync::Arc::new(values.iter().enumerate().map(value).collect::<StringArray>());
+    let batch = RecordBatch::try_new(SCHEMA.clone(), columns).unwrap();
+    let mut writer = ArrowWriter::try_new(std::fs::File::create(file).unwrap(), SCHEMA.clone(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
 }

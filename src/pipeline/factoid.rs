@@ -1,9 +1,9 @@
 //! The path of the factoid family: one sentence hidden in running text, at every depth of every length.
 
-use super::{Finished, Outcome, Stages, beside, identity, there_already};
+use super::{Finished, Outcome, Stages, beside, identity};
 use crate::error::Result;
 use crate::language::Language;
-use crate::manifest::{self, TextFacts};
+use crate::manifest::TextFacts;
 use crate::plan::{FilePlan, Plan, slots as grid};
 use crate::report::Stopwatch;
 use crate::stage::embed::Pins;
@@ -33,10 +33,7 @@ pub(super) fn build(plan: &Plan, folder: PathBuf) -> Result<Outcome> {
     let stages: Stages = vec![("texts".to_owned(), key(plan, &texts))];
     let identity = identity(plan, &stages, &pins);
     if folder.exists() {
-        let manifest = there_already(plan, &identity, &folder)?;
-        watch.lap("check");
-        let accepted = manifest::compare(&manifest)?;
-        return Ok(Outcome { folder, manifest, accepted, was_there: true, watch });
+        return Outcome::there(plan, &identity, folder, watch);
     }
     let prepared = prepare(plan);
     let needles = prepared.iter().map(|(n, needle)| {
@@ -60,10 +57,7 @@ pub(super) fn build(plan: &Plan, folder: PathBuf) -> Result<Outcome> {
     let finished = Finished { plan, stages, pins, sources: texts.files.clone(), identity };
     let mut manifest = finished.describe(&journal)?;
     manifest.texts = all;
-    finished.publish(&manifest, &partial, &folder)?;
-    watch.lap("publish");
-    let accepted = manifest::compare(&manifest)?;
-    Ok(Outcome { folder, manifest, accepted, was_there: false, watch })
+    finished.outcome(manifest, &partial, folder, watch)
 }
 
 /// What the manifest says of a text and of the needles in it.

@@ -40,6 +40,16 @@ pub struct Outcome {
     pub watch: Stopwatch,
 }
 
+impl Outcome {
+    /// A release that was built before: it must be sound and of this plan.
+    fn there(plan: &Plan, identity: &Digest, folder: PathBuf, mut watch: Stopwatch) -> Result<Outcome> {
+        let manifest = there_already(plan, identity, &folder)?;
+        watch.lap("check");
+        let accepted = manifest::compare(&manifest)?;
+        Ok(Outcome { folder, manifest, accepted, was_there: true, watch })
+    }
+}
+
 /// Builds a release.
 pub fn build(plan: &Plan) -> Result<Outcome> {
     let folder = plan.folder();
@@ -242,6 +252,14 @@ impl Finished<'_> {
             texts: BTreeMap::new(),
             passages: None,
         })
+    }
+
+    /// Publishes, and says what the build came to.
+    fn outcome(&self, manifest: Manifest, partial: &Path, folder: PathBuf, mut watch: Stopwatch) -> Result<Outcome> {
+        self.publish(&manifest, partial, &folder)?;
+        watch.lap("publish");
+        let accepted = manifest::compare(&manifest)?;
+        Ok(Outcome { folder, manifest, accepted, was_there: false, watch })
     }
 
     /// Adds what is not data, then makes the folder a release by renaming it.

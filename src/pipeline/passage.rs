@@ -1,11 +1,11 @@
 //! The path of the passage family: questions and their passages, among the passages most like the question.
 
-use super::{Drift, Finished, Outcome, Stages, beside, identity, there_already};
+use super::{Drift, Finished, Outcome, Stages, beside, identity};
 use crate::embedder::Role;
 use crate::error::Result;
 use crate::hash::Digest;
 use crate::language::Language;
-use crate::manifest::{self, PassageFacts};
+use crate::manifest::PassageFacts;
 use crate::plan::{FilePlan, Plan, pairs};
 use crate::recipe::{By, Haystack as In, Length, Ranking};
 use crate::report::Stopwatch;
@@ -39,10 +39,7 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     let ranked = Ranked::new(plan, store, &read, &chosen, counter, &mut pins, &mut watch)?;
     let identity = identity(plan, &ranked.stages, &pins);
     if folder.exists() {
-        let manifest = there_already(plan, &identity, &folder)?;
-        watch.lap("check");
-        let accepted = manifest::compare(&manifest)?;
-        return Ok(Outcome { folder, manifest, accepted, was_there: true, watch });
+        return Outcome::there(plan, &identity, folder, watch);
     }
     let inputs = Inputs::new(plan, &chosen.instances, &chosen.apart, &counters, &ranked.rankings);
     let files = rows(plan, &chosen, &inputs)?;
@@ -57,10 +54,7 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     let finished = Finished { plan, stages: ranked.stages, pins, sources, identity };
     let mut manifest = finished.describe(&journal)?;
     manifest.passages = Some(facts);
-    finished.publish(&manifest, &partial, &folder)?;
-    watch.lap("publish");
-    let accepted = manifest::compare(&manifest)?;
-    Ok(Outcome { folder, manifest, accepted, was_there: false, watch })
+    finished.outcome(manifest, &partial, folder, watch)
 }
 
 /// How many prompts a fresh embedding would change; see [`Drift`].

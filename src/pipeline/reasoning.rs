@@ -1,6 +1,6 @@
 //! The path of the reasoning family: stories, spread over haystacks of distractors.
 
-use super::{Drift, Finished, Outcome, Stages, beside, identity, there_already};
+use super::{Drift, Finished, Outcome, Stages, beside, identity};
 use crate::embedder::{Role, ngram};
 use crate::error::{Error, Result};
 use crate::hash::Digest;
@@ -39,10 +39,7 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     stages.splice(0..0, keys.all());
     let identity = identity(plan, &stages, &pins);
     if folder.exists() {
-        let manifest = there_already(plan, &identity, &folder)?;
-        watch.lap("check");
-        let accepted = manifest::compare(&manifest)?;
-        return Ok(Outcome { folder, manifest, accepted, was_there: true, watch });
+        return Outcome::there(plan, &identity, folder, watch);
     }
     let lines = read_pools(plan, &pools)?;
     watch.lap("read back");
@@ -78,10 +75,7 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     manifest.answerers = manifest::answerers(&selected, plan);
     manifest.distinct_sentences = distinct;
     manifest.passages = natural.map(|n| n.facts);
-    finished.publish(&manifest, &partial, &folder)?;
-    watch.lap("publish");
-    let accepted = manifest::compare(&manifest)?;
-    Ok(Outcome { folder, manifest, accepted, was_there: false, watch })
+    finished.outcome(manifest, &partial, folder, watch)
 }
 
 /// The passages of `[haystack]`, where natural distractors are asked for.

@@ -40,6 +40,7 @@
 
 use super::markdown;
 use crate::error::{Error, Result};
+pub use crate::recipe::Lines;
 use crate::store::sorted_dir;
 use flate2::bufread::MultiGzDecoder;
 use std::borrow::Cow;
@@ -107,15 +108,6 @@ impl Repairs {
         self.controls += controls;
         self.invisible += invisible;
     }
-}
-
-/// What a line of a file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lines {
-    /// A part of a paragraph, which ends at a blank line.
-    Wrapped,
-    /// A paragraph.
-    Paragraphs,
 }
 
 /// Reads files as running text, in the order named; a folder gives its files in byte order of their paths.

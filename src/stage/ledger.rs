@@ -62,7 +62,10 @@ impl One {
             let tokens = match self.known.get(&key) {
                 Some(tokens) => *tokens,
                 None => {
-                    let tokens = if from == 0 { self.tokenizer.count(part) } else { self.behind(part) } as u32;
+                    let tokens = match from {
+                        0 => self.tokenizer.count(part),
+                        _ => self.tokenizer.count_line(part),
+                    } as u32;
                     self.known.insert(key, tokens);
                     tokens
                 }
@@ -88,22 +91,13 @@ impl One {
         AlsoTokens { n_tokens: sums[ends.len()] + self.added, spans }
     }
 
-    /// Tokens of a part behind another. A text's first word may be tokenised otherwise: so a line feed stands before it.
-    fn behind(&self, part: &str) -> usize {
-        self.tokenizer.count_line(part)
-    }
-
     /// Tokens of a part before a byte: whole ones (the first of a span), or those that begin before it (the last).
     fn inside(&self, part: &str, first: bool, byte: usize, last: bool) -> u64 {
         if byte == 0 {
             return 0;
         }
-        let (text, shift) = if first { (part.to_owned(), 0) } else { (format!("\n{part}"), 1) };
-        let ends = self.tokenizer.ends(&text);
-        let before = if first { 0 } else { self.tokenizer.count("\n") };
-        let byte = byte + shift;
-        let n = if last { last_token(&ends, byte) } else { first_token(&ends, byte) };
-        n.saturating_sub(before) as u64
+        let ends = if first { self.tokenizer.ends(part) } else { self.tokenizer.line_ends(part) };
+        (if last { last_token(&ends, byte) } else { first_token(&ends, byte) }) as u64
     }
 
     /// Are both sides of a place tokenised apart?

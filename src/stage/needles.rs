@@ -11,7 +11,7 @@ use crate::family::passage::{head, label, parse, tail};
 use crate::plan::{Cell, FilePlan};
 use crate::recipe::{Haystack as In, Last, Position, PromptKind};
 use crate::record::{NeedleInstance, NeedleSpan, Row};
-use crate::tokenizer::{Tokenizer, first_token, last_token};
+use crate::tokenizer::{first_token, last_token};
 
 /// How rows of this family are proven.
 pub const CERTIFICATE: &str = "contained";
@@ -36,13 +36,6 @@ pub fn id_kind(prompt: PromptKind, twin: bool) -> &'static str {
         (PromptKind::Existence, false) => "existence",
         (PromptKind::Existence, true) => "absent",
     }
-}
-
-/// Where each token of a line that stands behind another text ends. (A tokenizer may begin a text otherwise.)
-pub fn line_ends(tokenizer: &Tokenizer, line: &str) -> Vec<usize> {
-    let ends = tokenizer.ends(&format!("\n{line}"));
-    let before = ends.partition_point(|end| *end <= 1);
-    ends[before..].iter().map(|end| end - 1).collect()
 }
 
 /// What a thread keeps between rows.
@@ -124,7 +117,7 @@ impl Inputs<'_> {
                 };
                 spans.push(span(0, text.len() as u64, tokens, tokens + in_line, false));
                 // The line begins with a space, one byte before the text.
-                let ends = line_ends(tokenizer, &line(text));
+                let ends = tokenizer.line_ends(&line(text));
                 let from = tokens + first_token(&ends, needle.start as usize + 1) as i64;
                 let to = tokens + last_token(&ends, needle.end as usize + 1) as i64;
                 spans.push(span(u64::from(needle.start), u64::from(needle.end), from, to, true));

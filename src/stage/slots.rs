@@ -132,7 +132,7 @@ pub fn nearest(places: &[Slot], tokens: &[u64], end: usize, depth: Percent) -> (
     let last = places.partition_point(|slot| slot.at < end);
     let asked = tokens[last] * depth.millionths();
     let distance = |n: usize| (tokens[n] * 1_000_000).abs_diff(asked);
-    let behind = (0..=last).find(|n| tokens[*n] * 1_000_000 >= asked).unwrap_or(last);
+    let behind = tokens[..last].partition_point(|n| n * 1_000_000 < asked);
     let before = if tokens[behind] * 1_000_000 == asked { behind } else { behind.saturating_sub(1) };
     let open = |n: &usize| *n == last || !places[*n].guarded;
     let fresh = |n: &usize| *n == last || !places[*n].guarded && !places[*n].soft;

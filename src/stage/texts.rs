@@ -10,10 +10,11 @@ use crate::language::{Language, Pack};
 use crate::manifest::TextFacts;
 use crate::plan::Plan;
 use crate::recipe::{CollectionKind, Lines};
-use crate::source::locate::Locator;
+use crate::source::locate::{self, Locator};
 use crate::source::running::{self, Repairs};
 use crate::tokenizer::Unit;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -86,13 +87,8 @@ enum Source {
 
 fn from_files(plan: &Plan, language: Language, pack: &Pack, files: &mut Vec<SourceFile>) -> Result<Source> {
     let haystack = &plan.recipe.haystack;
-    let lines = match haystack.lines {
-        Some(Lines::Paragraphs) => running::Lines::Paragraphs,
-        _ => running::Lines::Wrapped,
-    };
-    let fill = |name: &String| {
-        name.replace("{language}", language.code()).replace("{name}", &pack.english_name().to_lowercase())
-    };
+    let lines = haystack.lines.unwrap_or(Lines::Wrapped);
+    let fill = |name: &String| locate::fill(name, language, pack, haystack.split);
     let names: Vec<String> = haystack.files.list().iter().map(fill).collect();
     let archive = haystack.archives.get(&language).or(haystack.archive.as_ref()).map(fill);
     let documents = match (archive, &plan.options.data) {
@@ -111,26 +107,26 @@ fn from_files(plan: &Plan, language: Language, pack: &Pack, files: &mut Vec<Sour
         files.push(SourceFile { name: document.name, bytes, sha256 });
         texts.push(document.text);
     }
-    Ok(Source::Files { text: texts.join("\n\n"), repairs })
+    Ok(Source::Files { text: texts.join(PARTED), repairs })
 }
 
 impl Source {
     /// At least so many bytes of the text, or all there is of it; and the bytes of one telling.
-    fn text(&self, plan: &Plan, language: Language, pack: &Pack, bytes: usize) -> Result<(String, usize)> {
+    fn text(&self, plan: &Plan, language: Language, pack: &Pack, bytes: usize) -> Result<(Cow<'_, str>, usize)> {
         let repeat = plan.recipe.haystack.repeat == Some(true);
         let text = match self {
             Source::Essays => match essays_or_all(language, pack, &plan.seed, bytes)? {
-                (text, false) => return Ok((text, usize::MAX)),
-                (text, true) => text,
+                (text, false) => return Ok((text.into(), usize::MAX)),
+                (text, true) => Cow::Owned(text),
             },
-            Source::Files { text, .. } => text.clone(),
+            Source::Files { text, .. } => Cow::Borrowed(text.as_str()),
         };
         let once = text.len() + PARTED.len();
         if !repeat || bytes <= text.len() {
             return Ok((text, once));
         }
         let times = bytes.div_ceil(once);
-        Ok((vec![text.as_str(); times].join(PARTED), once))
+        Ok((vec![text.as_ref(); times].join(PARTED).into(), once))
     }
 }
 
@@ -147,23 +143,22 @@ fn running(plan: &Plan, language: Language, pack: &Pack, source: &Source) -> Res
     let sample = &sample[..sample.floor_char_boundary(16_384)];
     let per_token = sample.len() as u64 * 100 / primary.count(sample).max(1) as u64;
     let mut bytes = (need * per_token / 100 * 11 / 10 + 2_048) as usize;
-    let (units, once) = loop {
+    let (first, once) = loop {
         let (text, once) = source.text(plan, language, pack, bytes)?;
-        let whole = text.len() <= bytes;
-        let kept = if whole { text } else { text[..text.ceil_char_boundary(bytes)].to_owned() };
-        let kept = kept.trim_end().to_owned();
+        let kept = text[..text.ceil_char_boundary(bytes)].trim_end();
         let unit = Unit::new(primary, kept);
-        if unit.tokens_before(unit.text().len()) as u64 >= need || whole && once != usize::MAX {
-            break (vec![unit], once);
+        let whole = text.len() <= bytes && once != usize::MAX;
+        if whole || unit.tokens().len() as u64 >= need {
+            break (unit, once);
         }
         bytes += bytes / 4;
     };
-    let text = units[0].text().to_owned();
+    let text = first.text();
     let marks = pack.marks();
-    let all = breaks(&text, &marks);
-    let guarded = points_back(&text, &marks);
-    let mut units = units;
-    units.extend(plan.ledger.also().iter().map(|tokenizer| Unit::new(tokenizer, text.as_str())));
+    let all = breaks(text, &marks);
+    let guarded = points_back(text, &marks);
+    let heading = begins_with_heading(text, all.first().map(|place| place.end));
+    let also: Vec<Unit> = plan.ledger.also().iter().map(|tokenizer| Unit::new(tokenizer, text)).collect();
     let repairs = match source {
         Source::Essays => BTreeMap::new(),
         Source::Files { repairs, .. } => named(repairs),
@@ -171,7 +166,7 @@ fn running(plan: &Plan, language: Language, pack: &Pack, source: &Source) -> Res
     let count = |of: &dyn Fn(&Break) -> bool| all.iter().filter(|b| of(b)).count() as u64;
     let facts = TextFacts {
         bytes: text.len() as u64,
-        tokens: units[0].tokens_before(text.len()) as u64,
+        tokens: first.tokens().len() as u64,
         breaks: (all.len() as u64, count(&|b| b.guarded), count(&|b| b.soft)),
         repairs,
         patterns: matches!(source, Source::Essays).then(|| essays::digest(language)),
@@ -181,7 +176,7 @@ fn running(plan: &Plan, language: Language, pack: &Pack, source: &Source) -> Res
         return Err(Error::new("it has no sentence break where a needle could stand")
             .help("give running text of whole sentences; haystack.lines says what its lines are"));
     }
-    let heading = begins_with_heading(&text, all.first().map(|place| place.end));
+    let units = std::iter::once(first).chain(also).collect();
     Ok(Running { units, breaks: all, guarded, heading, once, facts })
 }
 

@@ -160,6 +160,14 @@ impl Tokenizer {
         }
     }
 
+    /// Where each token of a text that stands right behind a line feed ends, in bytes of the text; see
+    /// [`Tokenizer::count_line`].
+    pub fn line_ends(&self, line: &str) -> Vec<usize> {
+        let ends = self.ends(&[LINE_HEAD, line].concat());
+        let before = ends.partition_point(|end| *end <= LINE_HEAD.len());
+        ends[before..].iter().map(|end| end - LINE_HEAD.len()).collect()
+    }
+
     /// Do the counts of a text that ends with a line feed and of a line that begins with `next` add up, whatever
     /// stands before the line feed?
     pub fn seam_adds(&self, next: char) -> bool {

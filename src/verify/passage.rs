@@ -13,7 +13,7 @@ use crate::recipe::{Bound, Haystack, Position, PromptKind};
 use crate::record::NeedleSpan;
 use crate::seed::Seed;
 use crate::stage::ledger::AlsoCounter;
-use crate::stage::needles::{CERTIFICATE, id_kind, line_ends, row_id};
+use crate::stage::needles::{CERTIFICATE, id_kind, row_id};
 use crate::stage::write::Stats;
 use crate::table::{self, int, numbers, read_by_language, read_spans, text, texts};
 use crate::tokenizer::{first_token, last_token};
@@ -241,7 +241,7 @@ impl Checker<'_> {
             fail!("the needle is at tokens {}..{}", line_of.0, line_of.0 + line_of.1);
         }
         let line = format!(" {}\n", taken.all[found.passage]);
-        let ends = line_ends(&self.tokenizer, &line);
+        let ends = self.tokenizer.line_ends(&line);
         let (from, to) = (answer.start - passage.start, answer.end - passage.start);
         // The line begins with a space, one byte before the text.
         let first = line_of.0 + first_token(&ends, from as usize + 1) as u64;

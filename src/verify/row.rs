@@ -62,6 +62,15 @@ pub(super) struct Reading {
     pub(super) whole: u64,
 }
 
+impl Reading {
+    /// Adds a row whose certificate holds.
+    fn add(&mut self, stats: &Stats) {
+        let first = self.stats == Stats::default();
+        self.stats.add(stats, first);
+        self.proven += 1;
+    }
+}
+
 /// What a line says, and its tokens.
 type Known = (Option<Fact>, u32);
 
@@ -72,20 +81,16 @@ impl Checker<'_> {
     pub(super) fn row(&self, batch: &RecordBatch, row: usize, plan: &FilePlan, reading: &mut Reading) -> Result<()> {
         if let Some(needle) = plan.needle {
             let (stats, whole) = self.factoid_row(batch, row, plan, needle, &mut reading.factoids)?;
-            let first = reading.stats == Stats::default();
-            reading.stats.add(&stats, first);
             reading.lines += stats.lines;
-            reading.proven += 1;
             reading.whole += u64::from(whole);
+            reading.add(&stats);
             return Ok(());
         }
         if let Some(cell) = plan.cell {
             let (stats, whole) = self.passage_row(batch, row, plan, cell, &mut reading.desk, &mut reading.also)?;
-            let first = reading.stats == Stats::default();
-            reading.stats.add(&stats, first);
             reading.lines += stats.lines;
-            reading.proven += 1;
             reading.whole += u64::from(whole);
+            reading.add(&stats);
             return Ok(());
         }
         let get = |name: &str| text(batch, name, row);
@@ -232,9 +237,7 @@ impl Checker<'_> {
         if get("certificate") != certificate(plan.kind) {
             fail!("the certificate is {:?}", get("certificate"));
         }
-        let first = reading.stats == Stats::default();
-        reading.stats.add(&stats, first);
-        reading.proven += 1;
+        reading.add(&stats);
         self.meaning(id, instance, question, &needles)?;
         self.set(batch, row, context, &needles, reading)
     }
