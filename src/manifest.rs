@@ -213,6 +213,10 @@ fn candidates(answer: Answer, task: SourceTask, plan: &Plan) -> u64 {
         Answer::Count(_) => 3,
         Answer::Objects(_) => 4,
         Answer::Yes | Answer::No | Answer::Maybe => 5,
+        Answer::Animal(_) => 6,
+        Answer::Colour(_) => 7,
+        Answer::Motive(_) => 8,
+        Answer::Path(_) => 9,
     };
     labels(task, spread).iter().filter(|(label, _)| kind(label) == kind(&answer)).count().max(1) as u64
 }

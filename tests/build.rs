@@ -273,10 +273,10 @@ fn only(release: &Path, variant: &str) {
         }
         let context = prompt.split("<context>\n").nth(1).unwrap().split("</context>").next().unwrap();
         let messages: Vec<_> = context.lines().map(|line| pack.read(line).unwrap()).collect();
-        let ours = |m: &&nihbuild::language::Message| m.slots[0] < 8 && PATTERNS[m.pattern as usize].slots[0];
+        let ours = |m: &&nihbuild::language::Message| m.slots[0] < 8 && PATTERNS[m.pattern as usize].has(Slot::A);
         let key = |m: &nihbuild::language::Message| PATTERNS[m.pattern as usize].key.trim_end_matches("_there");
         let object = |m: &nihbuild::language::Message| {
-            PATTERNS[m.pattern as usize].slots[Slot::O as usize].then_some(m.slots[Slot::O as usize])
+            PATTERNS[m.pattern as usize].has(Slot::O).then_some(m.slots[Slot::O.index()])
         };
         let actions: Vec<&str> = messages.iter().filter(ours).map(key).collect();
         let objects: Vec<u8> = messages.iter().filter(ours).filter_map(object).collect();

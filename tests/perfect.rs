@@ -1,7 +1,7 @@
 //! A perfect reader, who finds the right sentence and copies its words, scores 100% in every language.
 
 use crate::support::*;
-use nihbuild::language::{Kind, Language, Pack, Slot};
+use nihbuild::language::{Kind, Language, PATTERNS, Pack};
 use nihbuild::story::{Answer, Fact, Question, Solution, solve};
 use nihbuild::table::{text, texts};
 
@@ -19,20 +19,21 @@ fn copy(question: Question, sentences: &[&str], pack: &Pack) -> String {
         // The last supporting sentence that names it, in whichever slot.
         let found = support.iter().rev().find_map(|&n| {
             let message = facts[n].message();
-            Slot::ALL
-                .into_iter()
-                .filter(|slot| slot.kind() == kind && message.slots[*slot as usize] == entity)
+            PATTERNS[message.pattern as usize]
+                .used()
+                .filter(|slot| slot.kind() == kind && slot.entity(&message.slots) == entity)
                 .find_map(|slot| pack.printed(message, slot).first().map(|text| (*text).to_owned()))
         });
         found.unwrap_or_else(|| panic!("{question:?}: no supporting fact names the answer"))
     };
+    if let Some((kind, n)) = answer.as_entity() {
+        // Where a motive leads no fact says.
+        return if matches!(question, Question::WhereWill { .. }) { String::new() } else { printed(kind, n) };
+    }
     match answer {
-        Answer::Place(n) => printed(Kind::Place, n),
-        Answer::Actor(n) => printed(Kind::Actor, n),
-        Answer::Object(n) => printed(Kind::Object, n),
         Answer::Objects(0) => String::new(),
         Answer::Objects(set) => Answer::listed(set).map(|n| printed(Kind::Object, n)).collect::<Vec<_>>().join(", "),
-        Answer::Yes | Answer::No | Answer::Maybe | Answer::Count(_) => String::new(),
+        _ => String::new(),
     }
 }
 

@@ -18,9 +18,11 @@ fn check(story: &str, expected: &str, support: &[usize]) {
     match solve(question, facts) {
         Solution::Unique { answer, support: found } => {
             let words = match answer {
-                Answer::Place(n) => name(Kind::Place, n),
-                Answer::Actor(n) => name(Kind::Actor, n),
-                Answer::Object(n) => name(Kind::Object, n),
+                other if other.as_entity().is_some() => {
+                    let (kind, n) = other.as_entity().unwrap();
+                    name(kind, n)
+                }
+                Answer::Path(way) => way.steps().map(|d| format!("{d:?}")).collect::<Vec<_>>().join(" "),
                 Answer::Objects(set) => {
                     Answer::listed(set).map(|n| name(Kind::Object, n)).collect::<Vec<_>>().join(" ")
                 }

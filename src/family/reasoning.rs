@@ -2,7 +2,7 @@
 
 use crate::language::{Kind, Pack};
 use crate::recipe::InstructionLanguage;
-use crate::story::{Answer, Question, SourceTask, Story};
+use crate::story::{Answer, Direction, Question, SourceTask, Story, Way};
 
 /// Where the context begins in a prompt.
 pub const CONTEXT: &str = "<context>\n";
@@ -51,12 +51,25 @@ fn instruct(task: SourceTask, guide: &Pack, pack: &Pack) -> String {
         6 | 9 => &words.yes_no,
         7 => &words.count,
         8 => &words.list,
-        _ => &words.maybe,
+        10 => &words.maybe,
+        11..=13 => &words.place,
+        14 => &words.time,
+        15 => &words.deduction,
+        16 => &words.induction,
+        17 => &words.position,
+        18 => &words.size,
+        19 => &words.path,
+        _ => &words.motive,
     };
-    let mut parts = vec![words.opening.as_str()];
-    if task.number() != 4 {
-        // Relations between places have no order in time.
+    // Of animals, shapes and things that fit into one another the usual opening does not speak.
+    let opening = if matches!(task.number(), 15..=18) { &words.opening_other } else { &words.opening };
+    let mut parts = vec![opening.as_str()];
+    if !matches!(task.number(), 4 | 14..=19) {
+        // Relations, kinds and sizes have no order in time, and under qa14 words tell it.
         parts.push(&words.order);
+    }
+    if matches!(task.number(), 11 | 13) {
+        parts.push(&words.coreference);
     }
     parts.push(body);
     let mut text = parts.join(&words.join);
@@ -84,6 +97,10 @@ pub fn answers(answer: Answer, pack: &Pack) -> (Vec<String>, Vec<String>) {
         Answer::Place(n) => entity(Kind::Place, n),
         Answer::Actor(n) => entity(Kind::Actor, n),
         Answer::Object(n) => entity(Kind::Object, n),
+        Answer::Animal(n) => entity(Kind::Animal, n),
+        Answer::Colour(n) => entity(Kind::Colour, n),
+        Answer::Motive(n) => entity(Kind::Motive, n),
+        Answer::Path(way) => ways(way, pack),
         Answer::Yes => words(&all.yes),
         Answer::No => words(&all.no),
         Answer::Maybe => words(&all.maybe),
@@ -123,6 +140,23 @@ fn lists(set: u64, pack: &Pack) -> (String, Vec<String>) {
     }
     let citation: Vec<&str> = objects.iter().map(|o| pack.citation(Kind::Object, *o)).collect();
     (citation.join(&words.list_separator), variants)
+}
+
+/// The directions of a way: the gold joined as a list is, the variants with any usual joiner, in one form. Their order
+/// is part of the answer.
+fn ways(way: Way, pack: &Pack) -> (String, Vec<String>) {
+    let words = pack.answers();
+    let form = |n: usize| -> Vec<&str> {
+        let of = |direction: Direction| &words.directions[direction as usize];
+        way.steps().map(|d| of(d).get(n).unwrap_or(&of(d)[0]).as_str()).collect()
+    };
+    let most = words.directions.iter().map(Vec::len).max().unwrap_or(1);
+    let mut joiners = vec![words.list_separator.as_str(), ", ", ",", " ", words.list_and.as_str()];
+    joiners.extend(words.list_separator_also.iter().map(String::as_str));
+    joiners.extend(words.list_and_also.iter().map(String::as_str));
+    let variants = (0..most).flat_map(|n| joiners.iter().map(move |joiner| (n, joiner)));
+    let variants = variants.map(|(n, joiner)| form(n).join(joiner)).collect();
+    (form(0).join(&words.list_separator), variants)
 }
 
 /// Every order of `n` things.

@@ -1,5 +1,6 @@
 //! A pack file as it is written.
 
+use super::names::Kind;
 use crate::error::Result;
 use crate::fail;
 use serde::Deserialize;
@@ -34,6 +35,46 @@ pub(super) struct File {
     /// The same.
     #[serde(default)]
     pub factoids: Vec<FactoidWords>,
+    /// The same, and so on: what bAbI's qa11-qa20 need.
+    #[serde(default)]
+    pub links: BTreeMap<String, Entity>,
+    #[serde(default)]
+    pub pronouns: BTreeMap<String, Entity>,
+    #[serde(default)]
+    pub times: BTreeMap<String, Entity>,
+    #[serde(default)]
+    pub animals: BTreeMap<String, Entity>,
+    #[serde(default)]
+    pub colours: BTreeMap<String, Entity>,
+    #[serde(default)]
+    pub shapes: BTreeMap<String, Entity>,
+    #[serde(default)]
+    pub containers: BTreeMap<String, Entity>,
+    #[serde(default)]
+    pub motives: BTreeMap<String, Entity>,
+    /// How the cast's names are written in Latin letters, where the language's script is another.
+    #[serde(default)]
+    pub latin: BTreeMap<String, Vec<String>>,
+}
+
+impl File {
+    /// Entities of a kind, and the templates of their forms; actors stand in the cast.
+    pub fn entities(&self, kind: Kind) -> (&BTreeMap<String, Entity>, &BTreeMap<String, OneOrMany>) {
+        let forms = &self.forms;
+        match kind {
+            Kind::Actor => unreachable!("actors are persons of the cast"),
+            Kind::Object => (&self.objects, &forms.object),
+            Kind::Place => (&self.places, &forms.place),
+            Kind::Link => (&self.links, &forms.link),
+            Kind::Pronoun => (&self.pronouns, &forms.pronoun),
+            Kind::Time => (&self.times, &forms.time),
+            Kind::Animal => (&self.animals, &forms.animal),
+            Kind::Colour => (&self.colours, &forms.colour),
+            Kind::Shape => (&self.shapes, &forms.shape),
+            Kind::Container => (&self.containers, &forms.container),
+            Kind::Motive => (&self.motives, &forms.motive),
+        }
+    }
 }
 
 /// What needs to be known of running text, to hide a sentence in it.
@@ -61,6 +102,8 @@ pub(crate) struct FactoidWords {
 pub(super) struct Cast {
     pub story: Vec<Person>,
     pub extra: Vec<Person>,
+    #[serde(default)]
+    pub further: Vec<Person>,
 }
 
 #[derive(Deserialize, Clone)]
@@ -70,15 +113,20 @@ pub(super) struct Person {
     pub gender: String,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct FormTemplates {
-    #[serde(default)]
     pub actor: BTreeMap<String, OneOrMany>,
-    #[serde(default)]
     pub place: BTreeMap<String, OneOrMany>,
-    #[serde(default)]
     pub object: BTreeMap<String, OneOrMany>,
+    pub link: BTreeMap<String, OneOrMany>,
+    pub pronoun: BTreeMap<String, OneOrMany>,
+    pub time: BTreeMap<String, OneOrMany>,
+    pub animal: BTreeMap<String, OneOrMany>,
+    pub colour: BTreeMap<String, OneOrMany>,
+    pub shape: BTreeMap<String, OneOrMany>,
+    pub container: BTreeMap<String, OneOrMany>,
+    pub motive: BTreeMap<String, OneOrMany>,
 }
 
 #[derive(Deserialize)]
@@ -125,6 +173,9 @@ pub(crate) struct AnswerWords {
     pub list_separator_also: Vec<String>,
     #[serde(default)]
     pub list_and_also: Vec<String>,
+    /// North, south, east, west.
+    #[serde(default)]
+    pub directions: Vec<Vec<String>>,
 }
 
 fn space() -> String {
@@ -147,6 +198,44 @@ pub(crate) struct Instructions {
     pub count: String,
     pub list: String,
     pub maybe: String,
+    /// Takes the place of `opening` where no persons, objects and places are told of. From here on: instructions of
+    /// qa11-qa20, empty in packs of old releases.
+    #[serde(default)]
+    pub opening_other: String,
+    /// Said of pronouns.
+    #[serde(default)]
+    pub coreference: String,
+    #[serde(default)]
+    pub time: String,
+    #[serde(default)]
+    pub deduction: String,
+    #[serde(default)]
+    pub induction: String,
+    #[serde(default)]
+    pub position: String,
+    #[serde(default)]
+    pub size: String,
+    #[serde(default)]
+    pub path: String,
+    #[serde(default)]
+    pub motive: String,
+}
+
+impl Instructions {
+    /// Those of qa11-qa20, with their keys.
+    pub fn late(&self) -> [(&'static str, &str); 9] {
+        [
+            ("opening_other", &self.opening_other),
+            ("coreference", &self.coreference),
+            ("time", &self.time),
+            ("deduction", &self.deduction),
+            ("induction", &self.induction),
+            ("position", &self.position),
+            ("size", &self.size),
+            ("path", &self.path),
+            ("motive", &self.motive),
+        ]
+    }
 }
 
 #[derive(Deserialize)]
@@ -154,16 +243,19 @@ pub(crate) struct Instructions {
 pub(crate) struct PromptWords {
     pub question: String,
     pub json: String,
-    #[allow(dead_code, reason = "a word every pack must have; its strategy reads it")]
     pub chain_of_thought: String,
-    #[allow(dead_code, reason = "a word every pack must have; its strategy reads it")]
     pub translate: String,
     #[allow(dead_code, reason = "a word every pack must have; the passage family reads it")]
     pub passages: String,
     #[allow(dead_code, reason = "a word every pack must have; the passage family reads it")]
     pub answer: String,
-    #[allow(dead_code, reason = "a word every pack must have; the few-shot strategy reads it")]
     pub example: String,
+    /// The JSON that is asked for after a chain of thought; empty in packs of old releases.
+    #[serde(default)]
+    pub json_reasoning: String,
+    /// Said before worked examples; empty in packs of old releases.
+    #[serde(default)]
+    pub examples: String,
 }
 
 #[derive(Deserialize)]

@@ -4,7 +4,7 @@ use super::Message;
 use super::breaks::Marks;
 use super::file::{AnswerWords, FactoidWords, File, Instructions, OneOrMany, Person, PromptWords, Running};
 use super::matching::Rules;
-use super::names::{ACTORS, Kind, OBJECTS, PATTERNS, PLACES, STORY_ACTORS, Slot};
+use super::names::{ACTORS, FURTHER, Kind, LAST_OBJECTS, PATTERNS, STORY_ACTORS, Slot, is_woman};
 use super::pattern::{Segment, compile};
 use super::reader::{ReadError, Reader};
 use crate::error::{Error, Result};
@@ -12,17 +12,20 @@ use crate::fail;
 use crate::hash::Digest;
 use unicode_normalization::is_nfc;
 
+/// Number of kinds of entities.
+const KINDS: usize = Kind::ALL.len();
+
 /// The declared forms of every entity.
 pub(super) struct Forms {
-    names: [Vec<String>; 3],
+    names: [Vec<String>; KINDS],
     /// By kind, form, entity.
-    texts: [Vec<Vec<String>>; 3],
+    texts: [Vec<Vec<String>>; KINDS],
     /// The same with the first letter upper-case.
-    starts: [Vec<Vec<String>>; 3],
-    /// By kind and entity: index into the pack's genders.
-    gender: [Vec<usize>; 3],
+    starts: [Vec<Vec<String>>; KINDS],
+    /// By kind and entity: index into the pack's genders; of pronouns their own number.
+    gender: [Vec<usize>; KINDS],
     /// By kind and entity: accepted and never printed.
-    also: [Vec<Vec<String>>; 3],
+    also: [Vec<Vec<String>>; KINDS],
     genders: usize,
 }
 
@@ -36,7 +39,11 @@ impl Forms {
     }
 
     pub(super) fn genders(&self, kind: Kind) -> usize {
-        if kind == Kind::Actor { self.genders.min(2) } else { self.genders }
+        match kind {
+            Kind::Actor => self.genders.min(2),
+            Kind::Pronoun => Kind::Pronoun.count(),
+            _ => self.genders,
+        }
     }
 
     pub(super) fn texts(&self, kind: Kind, form: usize, start: bool) -> &[String] {
@@ -60,6 +67,10 @@ pub struct Pack {
     matching: Rules,
     running: Running,
     factoids: Vec<FactoidWords>,
+    /// By actor: the name in Latin letters, where the script is another.
+    latin: Vec<Vec<String>>,
+    /// It has what qa11-qa20 need.
+    late: bool,
     reader: Option<Reader>,
 }
 
@@ -68,6 +79,28 @@ impl Pack {
     pub fn parse(text: &str) -> Result<Pack> {
         check_characters(text)?;
         let file: File = toml::from_str(text).map_err(|e| Error::new(e.to_string().trim_end().to_owned()))?;
+        Pack::of(file, Digest::of(text))
+    }
+
+    /// The embedded or released pack of a text with the persons of another pack: each is called what they are called
+    /// there. Sentences about a story in another language need it.
+    pub fn parse_with_cast(text: &str, other: &Pack) -> Result<Pack> {
+        let mut file: File = toml::from_str(text).map_err(|e| Error::new(e.to_string().trim_end().to_owned()))?;
+        let cast = &mut file.cast;
+        let persons = cast.story.iter_mut().chain(&mut cast.extra).chain(&mut cast.further);
+        let mut latin = std::collections::BTreeMap::new();
+        for (n, person) in persons.enumerate() {
+            person.name = other.citation(Kind::Actor, n as u8).to_owned();
+            latin.insert(person.name.clone(), other.latin[n].clone());
+        }
+        latin.retain(|_, all| !all.is_empty());
+        file.latin = latin;
+        let digest = Digest::of_parts([text.as_bytes(), other.digest.0.as_slice()]);
+        Pack::of(file, digest)
+    }
+
+    fn of(file: File, digest: Digest) -> Result<Pack> {
+        let late = !file.cast.further.is_empty();
         let forms = build_forms(&file)?;
         let mut patterns = Vec::with_capacity(PATTERNS.len());
         for name in &PATTERNS {
@@ -81,6 +114,10 @@ impl Pack {
                 (Some(OneOrMany::One(text)), 0) => text,
                 (Some(OneOrMany::Many(texts)), of) if of > 0 && texts.len() == of as usize => {
                     &texts[name.index as usize]
+                }
+                (None, _) if name.late && !late => {
+                    patterns.push(Vec::new());
+                    continue;
                 }
                 (Some(_), 0) => fail!("{}.{} must be one string", name.section, name.key),
                 (Some(_), of) => fail!("{}.{} must be a list of {of} strings", name.section, name.key),
@@ -98,6 +135,10 @@ impl Pack {
             if let Some(key) = table.keys().find(|key| !known(key)) {
                 fail!("unknown pattern {section}.{key}");
             }
+            let of_late = |key: &&String| PATTERNS.iter().any(|p| p.section == section && p.key == *key && p.late);
+            if let Some(key) = table.keys().find(of_late).filter(|_| !late) {
+                fail!("{section}.{key} is of qa11-qa20, which need cast.further and all that goes with it");
+            }
         }
         let words = &file.answers;
         for (key, list) in
@@ -110,6 +151,10 @@ impl Pack {
         if words.count.len() != 11 || words.count.iter().any(Vec::is_empty) {
             fail!("answers.count needs eleven lists, for none to ten");
         }
+        if late {
+            check_late(&file)?;
+        }
+        let latin = latin(&file)?;
         let noise: Vec<char> = file.noise.letters.chars().filter(|c| !c.is_whitespace()).collect();
         if noise.len() < 20 {
             fail!("noise.letters needs at least 20 letters");
@@ -119,7 +164,7 @@ impl Pack {
             code: file.code,
             name: file.name,
             english_name: file.english_name,
-            digest: Digest::of(text),
+            digest,
             forms,
             patterns,
             answers: file.answers,
@@ -129,6 +174,8 @@ impl Pack {
             matching,
             running: file.running,
             factoids: file.factoids,
+            latin,
+            late,
             reader: None,
         };
         pack.reader = Some(Reader::new(&pack));
@@ -157,18 +204,38 @@ impl Pack {
 
     /// Appends the sentence of a message.
     pub fn write(&self, message: Message, out: &mut String) {
-        for segment in &self.patterns[message.pattern as usize] {
+        self.write_segments(&self.patterns[message.pattern as usize], message, out);
+    }
+
+    fn write_segments(&self, segments: &[Segment], message: Message, out: &mut String) {
+        for segment in segments {
             match segment {
                 Segment::Text(text) => out.push_str(text),
                 Segment::Form { slot, form, start } => {
-                    out.push_str(&self.forms.texts(slot.kind(), *form, *start)[message.slots[*slot as usize] as usize]);
+                    let entity = slot.entity(&message.slots) as usize;
+                    out.push_str(&self.forms.texts(slot.kind(), *form, *start)[entity]);
                 }
-                Segment::Agree { slot, texts } => {
-                    let gender = self.forms.gender[slot.kind() as usize][message.slots[*slot as usize] as usize];
-                    out.push_str(&texts[gender]);
+                Segment::Agree { slots, texts } => {
+                    self.write_segments(&texts[self.gender(slots, message)], message, out);
                 }
             }
         }
+    }
+
+    /// Which of the alternatives of an agreement: of two persons the second where both are women.
+    fn gender(&self, slots: &[Slot], message: Message) -> usize {
+        let of = |slot: &Slot| self.forms.gender[slot.kind() as usize][slot.entity(&message.slots) as usize];
+        slots.iter().map(of).min().unwrap_or(0)
+    }
+
+    /// Can it write all of bAbI's tasks? Packs of old releases know the first ten.
+    pub fn knows_all_tasks(&self) -> bool {
+        self.late
+    }
+
+    /// How a person's name is written in Latin letters; empty where it is.
+    pub fn latin(&self, actor: u8) -> &[String] {
+        self.latin.get(actor as usize).map_or(&[], Vec::as_slice)
     }
 
     /// The sentence of a message.
@@ -185,14 +252,25 @@ impl Pack {
 
     /// The words that stand for the entity in a slot of a message's sentence, as printed there.
     pub fn printed(&self, message: Message, slot: Slot) -> Vec<&str> {
-        let entity = message.slots[slot as usize] as usize;
-        let forms = self.patterns[message.pattern as usize].iter().filter_map(|segment| match segment {
-            Segment::Form { slot: s, form, start } if *s == slot => {
-                Some(self.forms.texts(slot.kind(), *form, *start)[entity].as_str())
+        let mut found = Vec::new();
+        self.find_printed(&self.patterns[message.pattern as usize], message, slot, &mut found);
+        found.retain(|text| !text.is_empty());
+        found
+    }
+
+    fn find_printed<'a>(&'a self, segments: &'a [Segment], message: Message, slot: Slot, found: &mut Vec<&'a str>) {
+        for segment in segments {
+            match segment {
+                Segment::Form { slot: s, form, start } if *s == slot => {
+                    let entity = slot.entity(&message.slots) as usize;
+                    found.push(&self.forms.texts(slot.kind(), *form, *start)[entity]);
+                }
+                Segment::Agree { slots, texts } => {
+                    self.find_printed(&texts[self.gender(slots, message)], message, slot, found);
+                }
+                _ => {}
             }
-            _ => None,
-        });
-        forms.filter(|text| !text.is_empty()).collect()
+        }
     }
 
     /// The citation form of an entity: what the gold answer prints.
@@ -313,6 +391,34 @@ fn check_characters(text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Qa11-qa20 are there as a whole or not at all.
+fn check_late(file: &File) -> Result<()> {
+    if let Some((key, _)) = file.instructions.late().into_iter().find(|(_, text)| text.is_empty()) {
+        fail!("missing key instructions.{key}: a pack with cast.further has all that qa11-qa20 need");
+    }
+    if file.answers.directions.len() != 4 || file.answers.directions.iter().any(Vec::is_empty) {
+        fail!("answers.directions needs four lists, for north, south, east and west");
+    }
+    if file.prompt.json_reasoning.is_empty() || file.prompt.examples.is_empty() {
+        fail!("missing key prompt.json_reasoning or prompt.examples");
+    }
+    Ok(())
+}
+
+/// The cast's names in Latin letters, by actor.
+fn latin(file: &File) -> Result<Vec<Vec<String>>> {
+    let cast = || file.cast.story.iter().chain(&file.cast.extra).chain(&file.cast.further);
+    if let Some(name) = file.latin.keys().find(|name| cast().all(|person| person.name != **name)) {
+        fail!("latin.{name:?} is nobody of the cast");
+    }
+    if !file.latin.is_empty()
+        && let Some(person) = cast().find(|person| file.latin.get(&person.name).is_none_or(Vec::is_empty))
+    {
+        fail!("missing key latin.{:?}: all of the cast have one, or none", person.name);
+    }
+    Ok(cast().map(|person| file.latin.get(&person.name).cloned().unwrap_or_default()).collect())
+}
+
 fn build_forms(file: &File) -> Result<Forms> {
     let gender = |what: &str, gender: Option<&String>| match gender {
         None => Ok(0),
@@ -321,7 +427,7 @@ fn build_forms(file: &File) -> Result<Forms> {
         }),
     };
     let mut forms = Forms {
-        names: [vec!["base".to_owned()], Vec::new(), Vec::new()],
+        names: Default::default(),
         texts: Default::default(),
         starts: Default::default(),
         gender: Default::default(),
@@ -331,16 +437,25 @@ fn build_forms(file: &File) -> Result<Forms> {
     if file.genders.len() < 2 || file.genders[..2] != ["m", "f"] {
         fail!("genders must begin with m, f");
     }
-    let cast: Vec<Person> = file.cast.story.iter().chain(&file.cast.extra).cloned().collect();
-    if file.cast.story.len() != STORY_ACTORS || cast.len() != ACTORS {
-        fail!("cast needs {STORY_ACTORS} story roles and {} more", ACTORS - STORY_ACTORS);
+    let late = !file.cast.further.is_empty();
+    let cast: Vec<Person> = file.cast.story.iter().chain(&file.cast.extra).chain(&file.cast.further).cloned().collect();
+    if file.cast.story.len() != STORY_ACTORS || file.cast.extra.len() != FURTHER - STORY_ACTORS {
+        fail!("cast needs {STORY_ACTORS} story roles and {} more", FURTHER - STORY_ACTORS);
+    }
+    if late && cast.len() != ACTORS {
+        fail!("cast.further needs {} persons", ACTORS - FURTHER);
     }
     let genders = cast.iter().map(|p| gender(&p.name, Some(&p.gender))).collect::<Result<Vec<_>>>()?;
     if genders.iter().any(|g| *g > 1) {
         fail!("cast: a person is m or f");
     }
+    if let Some(n) = (0..cast.len()).find(|n| late && (genders[*n] == 1) != is_woman(*n as u8)) {
+        let sex = if is_woman(n as u8) { "f" } else { "m" };
+        fail!("cast: {} must be {sex}, as this role is in every language", cast[n].name);
+    }
     let actor = Kind::Actor as usize;
     forms.also[actor] = vec![Vec::new(); cast.len()];
+    forms.names[actor] = vec!["base".to_owned()];
     forms.texts[actor] = vec![cast.iter().map(|p| p.name.clone()).collect()];
     for (name, template) in &file.forms.actor {
         let texts = cast.iter().zip(&genders).map(|(person, &g)| template.of(g, name, file, &person.name));
@@ -348,24 +463,28 @@ fn build_forms(file: &File) -> Result<Forms> {
         forms.names[actor].push(name.clone());
     }
     forms.gender[actor] = genders;
-    for (kind, section, ids, entities, templates) in [
-        (Kind::Object, "objects", &OBJECTS[..], &file.objects, &file.forms.object),
-        (Kind::Place, "places", &PLACES[..], &file.places, &file.forms.place),
-    ] {
+    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Actor) {
         let k = kind as usize;
+        let section = kind.section();
+        let (entities, templates) = file.entities(kind);
+        let ids = match (kind, late) {
+            (_, true) | (Kind::Place, _) => kind.ids(),
+            (Kind::Object, false) => &kind.ids()[..LAST_OBJECTS],
+            (_, false) => &[],
+        };
         if let Some(key) = entities.keys().find(|key| !ids.contains(&key.as_str())) {
             fail!("unknown key {section}.{key}, expected {}", ids.join(", "));
         }
         let mut names = vec!["base".to_owned()];
         names.extend(templates.keys().cloned());
         let mut texts = vec![Vec::new(); names.len()];
-        for id in ids {
+        for (n, id) in ids.iter().enumerate() {
             let Some(entity) = entities.get(*id) else { fail!("missing key {section}.{id}") };
             if let Some(form) = entity.forms.keys().find(|form| !names.contains(form)) {
                 fail!("{section}.{id}: unknown form `{form}`, declared are {}", names.join(", "));
             }
             let g = gender(&format!("{section}.{id}"), entity.gender.as_ref())?;
-            forms.gender[k].push(g);
+            forms.gender[k].push(if kind == Kind::Pronoun { n } else { g });
             forms.also[k].push(entity.also.clone());
             for (form, name) in names.iter().enumerate() {
                 let text = match (name.as_str(), entity.forms.get(name), templates.get(name)) {

@@ -4,13 +4,14 @@
 //! forms only. What matches is written again and must give the same text, so that a wrong gender,
 //! case or contraction is refused.
 
-use super::names::{Kind, PATTERN_COUNT, Slot};
+use super::names::{Kind, PATTERN_COUNT, PRONOUNS, Slot};
 use super::pack::Pack;
 use super::pattern::Segment;
 use super::{Message, PATTERNS};
 use std::fmt;
 
-/// Why a sentence has no single meaning.
+/// Why a sentence has no single meaning. (Pronouns that a language writes alike are no fault: the sentence before tells
+/// them apart.)
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReadError {
     /// No pattern of the pack writes it.
@@ -61,9 +62,9 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new(pack: &Pack) -> Self {
         let mut reader = Reader { nodes: vec![Node::default()], sets: Vec::new() };
-        for pattern in 0..PATTERN_COUNT {
+        for pattern in (0..PATTERN_COUNT as u8).filter(|pattern| !pack.segments(*pattern).is_empty()) {
             // Every choice of agreement is a branch; writing again settles which one is right.
-            reader.insert(pack, pattern as u8, pack.segments(pattern as u8), 0);
+            reader.insert(pack, pattern, pack.segments(pattern), 0);
         }
         reader
     }
@@ -83,8 +84,7 @@ impl Reader {
             }
             Segment::Agree { texts, .. } => {
                 for text in texts {
-                    let next = walk(&mut self.nodes, node, text);
-                    self.insert(pack, pattern, rest, next);
+                    self.insert(pack, pattern, &[text, rest].concat(), node);
                 }
             }
             Segment::Form { slot, form, start } => {
@@ -119,6 +119,18 @@ impl Reader {
     pub(super) fn read(&self, pack: &Pack, sentence: &str) -> Result<Message, ReadError> {
         let mut found = Vec::new();
         self.follow(sentence.as_bytes(), 0, [None; 5], &mut found);
+        for message in std::mem::take(&mut found) {
+            // A pronoun that is told by agreement alone is any that agrees.
+            let told = message.slots[Slot::G.index()] != 0 || !PATTERNS[message.pattern as usize].has(Slot::G);
+            let pronouns = if told { 0..1 } else { 0..PRONOUNS.len() };
+            found.extend(pronouns.map(|n| {
+                let mut message = message;
+                if !told {
+                    message.slots[Slot::G.index()] = 1 << n;
+                }
+                message
+            }));
+        }
         found.sort();
         found.dedup();
         let mut text = String::with_capacity(sentence.len());
@@ -126,6 +138,19 @@ impl Reader {
             text.clear();
             pack.write(*message, &mut text);
             text == sentence
+        });
+        // Pronouns that are written alike are one reading, which leaves open whom they stand for.
+        found.dedup_by(|next, first| {
+            let alike = first.pattern == next.pattern && PATTERNS[first.pattern as usize].has(Slot::G);
+            let mut merged = *first;
+            merged.slots[Slot::G.index()] |= next.slots[Slot::G.index()];
+            let mut other = *next;
+            other.slots[Slot::G.index()] = merged.slots[Slot::G.index()];
+            let same = alike && merged == other;
+            if same {
+                *first = merged;
+            }
+            same
         });
         match found.len() {
             0 => Err(ReadError::Unknown),
@@ -149,7 +174,8 @@ impl Reader {
                     for &entity in &set[at as usize].ends {
                         let mut slots = slots;
                         // A slot that is printed twice must name the same entity twice.
-                        if slots[edge.slot as usize].replace(entity).is_none_or(|before| before == entity) {
+                        let value = if edge.slot == Slot::G { 1 << entity } else { entity };
+                        if slots[edge.slot.index()].replace(value).is_none_or(|before| before == value) {
                             self.follow(&rest[length..], next, slots, found);
                         }
                     }

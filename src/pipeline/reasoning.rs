@@ -223,6 +223,7 @@ impl Keys {
                     version: localize::VERSION,
                     params: json!({
                         "kind": kind, "language": pack.code(), "tokenizer": plan.ledger.primary().digest(), "pool": recipe.distractors.pool,
+                        "late": plan.tells_late(),
                     }),
                     inputs: vec![*digest, made_of],
                 };
@@ -276,7 +277,7 @@ fn pools(plan: &Plan, store: &Store, keys: &Keys, passages: &[Passage], natural:
                     Kind::Synthetic => localize::localize(passages, pack, primary),
                     Kind::Natural => localize::pool(natural.expect("read").lines(language), primary),
                     Kind::Noise => {
-                        let texts = distractors::noise(&plan.seed, pack, plan.recipe.distractors.pool);
+                        let texts = distractors::noise(&plan.seed, pack, plan.recipe.distractors.pool, plan.tells_late());
                         localize::pool(texts, primary)
                     }
                 })
@@ -458,7 +459,7 @@ fn read_pools<'a>(plan: &Plan, pools: &'a Pools) -> Result<BTreeMap<(Language, K
             let pack = plan.pack(language);
             let read = match kind {
                 Kind::Synthetic => localize::read_back(pool, pack)?,
-                Kind::Noise | Kind::Natural => localize::check_clean(pool, pack)?,
+                Kind::Noise | Kind::Natural => localize::check_clean(pool, pack, plan.tells_late())?,
             };
             lines.insert((language, kind), read);
         }

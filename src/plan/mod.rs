@@ -11,7 +11,7 @@ use crate::hash::Digest;
 use crate::language::{Language, Pack};
 use crate::recipe::{
     Allowance, By, CollectionKind, Engine, Family, Haystack, Kind, Last, Length, Model, Position, PromptKind, Ranking,
-    Recipe, SeedSource, Strategy, Task,
+    Recipe, SeedSource, Strategy, Task, TaskKey,
 };
 use crate::seed::Seed;
 use crate::source::tokenizers;
@@ -258,6 +258,10 @@ impl Plan {
         }
         let files = all.iter().filter(|file| filter.keeps(file)).cloned().collect();
         let packs = grid.languages.iter().map(|l| Ok((*l, l.pack()?))).collect::<Result<Vec<_>>>()?;
+        let late = counts.iter().find(|(_, source, n)| *n > 0 && source.is_late());
+        if let (Some((_, source, _)), Some((language, _))) = (late, packs.iter().find(|(_, p)| !p.knows_all_tasks())) {
+            fail!("the language pack {language} cannot tell {source}: it has no cast.further and what goes with it");
+        }
         let english = "en".parse::<Language>().expect("the English pack is embedded").pack()?;
         let ledger = tokenizers::ledger(&recipe, &options)?;
         Ok(Plan { recipe, family, seed, packs, english, ledger, counts, kinds, grid: all, files, options })
@@ -300,6 +304,11 @@ impl Plan {
             positions * if cell.prompt == PromptKind::Existence { 2 } else { 1 }
         });
         u64::from(self.instances()) * each
+    }
+
+    /// Has it tasks of qa11-qa20? Their animals, shapes and so on are kept out of texts that are not ours then.
+    pub fn tells_late(&self) -> bool {
+        tells_late(&self.recipe)
     }
 
     /// Models whose windows the card compares with.
@@ -372,17 +381,23 @@ pub fn models_of(recipe: &Recipe) -> impl Iterator<Item = &'static Model> {
     named.chain(own.map(|name| name.0))
 }
 
+/// Has a recipe tasks of qa11-qa20?
+pub fn tells_late(recipe: &Recipe) -> bool {
+    counts(recipe).iter().any(|(_, source, n)| *n > 0 && source.is_late())
+}
+
 /// Instances of each source task, in the order of the tasks.
 pub fn counts(recipe: &Recipe) -> Vec<(Task, SourceTask, u32)> {
     let mut counts = Vec::new();
     for task in Task::ALL {
-        let wanted = recipe.stories.tasks.get(&task).copied().unwrap_or(0);
+        let asked = |key: TaskKey| recipe.stories.tasks.get(&key).copied().unwrap_or(0);
+        let wanted = asked(TaskKey::Task(task));
         let sources = task.sources();
         for (i, number) in sources.iter().enumerate() {
             // The first source task takes what cannot be split evenly.
             let n = (u64::from(wanted) + (sources.len() - 1 - i) as u64) / sources.len() as u64;
             let source = SourceTask::of(*number).expect("the table names known tasks");
-            counts.push((task, source, n as u32));
+            counts.push((task, source, (n as u32).saturating_add(asked(TaskKey::Source(source)))));
         }
     }
     counts

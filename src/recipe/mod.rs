@@ -10,7 +10,7 @@ pub use factoid::*;
 pub use passage::*;
 pub use read::BUILT_IN;
 pub use tokens::*;
-pub use values::{Haystack, Length, Name, OneOrMany, Pairs, QuestionLanguage, SeedSource, Task, Version};
+pub use values::{Haystack, Length, Name, OneOrMany, Pairs, QuestionLanguage, SeedSource, Task, TaskKey, Version};
 
 use crate::language::Language;
 use crate::story::AnswerSpread;
@@ -174,16 +174,18 @@ impl Split {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stories {
-    /// Instances of each task.
-    pub tasks: BTreeMap<Task, u32>,
+    /// Instances of each task, or of single source tasks.
+    pub tasks: BTreeMap<TaskKey, u32>,
     /// How the labels are spread (simulated stories only).
     pub answers: AnswerSpread,
 }
 
 impl Default for Stories {
     fn default() -> Self {
-        let tasks = Task::ALL.map(|task| (task, if task as u8 <= Task::FactChaining as u8 { 200 } else { 100 }));
-        Stories { tasks: tasks.into_iter().collect(), answers: AnswerSpread::Balanced }
+        let paper = Task::ALL[..Task::PAPER].iter();
+        let n = |task: &Task| if *task as u8 <= Task::FactChaining as u8 { 200 } else { 100 };
+        let tasks = paper.map(|task| (TaskKey::Task(*task), n(task)));
+        Stories { tasks: tasks.collect(), answers: AnswerSpread::Balanced }
     }
 }
 

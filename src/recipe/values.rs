@@ -1,6 +1,7 @@
 //! Values of recipes that are more than a word: lengths, names, seeds, tasks, lists.
 
 use crate::language::Language;
+use crate::story::SourceTask;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -174,7 +175,7 @@ macro_rules! as_text {
     )*};
 }
 
-as_text!(Length, Haystack, QuestionLanguage);
+as_text!(Length, Haystack, QuestionLanguage, TaskKey);
 
 /// One value or a list of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -287,7 +288,7 @@ pub enum SeedSource {
     },
 }
 
-/// MLRBench's tasks (the paper's section 2.3), in its order.
+/// Tasks: MLRBench's (the paper's section 2.3), in its order, then bAbI's others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -305,11 +306,31 @@ pub enum Task {
     ListsSets,
     /// qa10.
     Indefinite,
+    /// qa11.
+    BasicCoreference,
+    /// qa12.
+    Conjunction,
+    /// qa13.
+    CompoundCoreference,
+    /// qa14.
+    TimeReasoning,
+    /// qa15.
+    BasicDeduction,
+    /// qa16.
+    BasicInduction,
+    /// qa17.
+    PositionalReasoning,
+    /// qa18.
+    SizeReasoning,
+    /// qa19.
+    PathFinding,
+    /// qa20.
+    AgentMotivations,
 }
 
 impl Task {
-    /// All tasks, in the paper's order.
-    pub const ALL: [Task; 7] = [
+    /// All tasks, in their order.
+    pub const ALL: [Task; 17] = [
         Task::BasicFactoid,
         Task::YesNo,
         Task::FactChaining,
@@ -317,7 +338,20 @@ impl Task {
         Task::Counting,
         Task::ListsSets,
         Task::Indefinite,
+        Task::BasicCoreference,
+        Task::Conjunction,
+        Task::CompoundCoreference,
+        Task::TimeReasoning,
+        Task::BasicDeduction,
+        Task::BasicInduction,
+        Task::PositionalReasoning,
+        Task::SizeReasoning,
+        Task::PathFinding,
+        Task::AgentMotivations,
     ];
+
+    /// Those of the paper.
+    pub const PAPER: usize = 7;
 
     /// As recipes and columns write it.
     pub fn name(self) -> &'static str {
@@ -329,14 +363,34 @@ impl Task {
             Task::Counting => "counting",
             Task::ListsSets => "lists_sets",
             Task::Indefinite => "indefinite",
+            Task::BasicCoreference => "basic_coreference",
+            Task::Conjunction => "conjunction",
+            Task::CompoundCoreference => "compound_coreference",
+            Task::TimeReasoning => "time_reasoning",
+            Task::BasicDeduction => "basic_deduction",
+            Task::BasicInduction => "basic_induction",
+            Task::PositionalReasoning => "positional_reasoning",
+            Task::SizeReasoning => "size_reasoning",
+            Task::PathFinding => "path_finding",
+            Task::AgentMotivations => "agent_motivations",
         }
     }
 
-    /// The paper's category.
+    /// The paper's category; of tasks that it does not have, the one they are like.
     pub fn category(self) -> &'static str {
         match self {
-            Task::BasicFactoid | Task::YesNo => "retrieval",
-            Task::FactChaining | Task::ArgumentRelations => "multi_hop",
+            Task::BasicFactoid | Task::YesNo | Task::Conjunction => "retrieval",
+            Task::FactChaining
+            | Task::ArgumentRelations
+            | Task::BasicCoreference
+            | Task::CompoundCoreference
+            | Task::TimeReasoning
+            | Task::BasicDeduction
+            | Task::BasicInduction
+            | Task::PositionalReasoning
+            | Task::SizeReasoning
+            | Task::PathFinding
+            | Task::AgentMotivations => "multi_hop",
             Task::Counting | Task::ListsSets => "aggregation",
             Task::Indefinite => "uncertainty",
         }
@@ -352,6 +406,62 @@ impl Task {
             Task::Counting => &[7],
             Task::ListsSets => &[8],
             Task::Indefinite => &[10],
+            Task::BasicCoreference => &[11],
+            Task::Conjunction => &[12],
+            Task::CompoundCoreference => &[13],
+            Task::TimeReasoning => &[14],
+            Task::BasicDeduction => &[15],
+            Task::BasicInduction => &[16],
+            Task::PositionalReasoning => &[17],
+            Task::SizeReasoning => &[18],
+            Task::PathFinding => &[19],
+            Task::AgentMotivations => &[20],
         }
+    }
+
+    /// The task that a source task is of.
+    pub fn of_source(source: SourceTask) -> Task {
+        let of = |task: &Task| task.sources().contains(&source.number());
+        Task::ALL.into_iter().find(of).expect("every source task is of a task")
+    }
+}
+
+/// A key of `stories.tasks`: a task, whose instances its source tasks share, or one source task.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum TaskKey {
+    /// `yes_no`
+    Task(Task),
+    /// `qa6`
+    Source(SourceTask),
+}
+
+impl TaskKey {
+    /// The task it is of.
+    pub fn task(self) -> Task {
+        match self {
+            TaskKey::Task(task) => task,
+            TaskKey::Source(source) => Task::of_source(source),
+        }
+    }
+}
+
+impl fmt::Display for TaskKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TaskKey::Task(task) => f.write_str(task.name()),
+            TaskKey::Source(source) => source.fmt(f),
+        }
+    }
+}
+
+impl FromStr for TaskKey {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let task = Task::ALL.into_iter().find(|task| task.name() == text).map(TaskKey::Task);
+        task.or_else(|| text.parse().ok().map(TaskKey::Source)).ok_or_else(|| {
+            let known: Vec<&str> = Task::ALL.iter().map(|task| task.name()).collect();
+            format!("unknown task `{text}`, expected one of {}, or qa1 to qa20", known.join(", "))
+        })
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::fail;
-use crate::language::{Kind, OBJECTS, PLACES, Pack};
-use crate::story::{Answer, Fact, Question, SourceTask, Story};
+use crate::language::{Kind, Message, Pack, ReadError};
+use crate::story::{Answer, Direction, Fact, Question, SourceTask, Story, Way, bind};
 
 /// A question of a bAbI file, with the facts before it.
 #[derive(Clone, Debug)]
@@ -53,6 +53,7 @@ pub fn parse(name: &str, text: &str, task: SourceTask, pack: &Pack) -> Result<Ve
             })?;
             facts.push(fact);
             numbers.push(number);
+            bind(&mut facts).map_err(|_| Error::new("its pronoun stands for nobody of the sentence before").at(place()))?;
             continue;
         }
         let fields: Vec<&str> = rest.split('\t').collect();
@@ -63,7 +64,7 @@ pub fn parse(name: &str, text: &str, task: SourceTask, pack: &Pack) -> Result<Ve
             ))
             .at(place()));
         };
-        let message = pack.read(question.trim()).map_err(|e| Error::new(e.to_string()).at(place()))?;
+        let message = read_question(question.trim(), task, pack).map_err(|e| Error::new(e.to_string()).at(place()))?;
         let question =
             Question::of(message).ok_or_else(|| Error::new("a statement where a question is expected").at(place()))?;
         if !asks(task, question) {
@@ -101,6 +102,18 @@ pub fn parse(name: &str, text: &str, task: SourceTask, pack: &Pack) -> Result<Ve
     Ok(items)
 }
 
+/// The files of qa15 and qa20 write names in questions without a capital.
+fn read_question(text: &str, task: SourceTask, pack: &Pack) -> std::result::Result<Message, ReadError> {
+    if !matches!(task.number(), 15 | 20) {
+        return pack.read(text);
+    }
+    let capital = |word: &str| {
+        let name = (0..Kind::Actor.count() as u8).map(|n| pack.citation(Kind::Actor, n));
+        name.filter(|name| name.to_lowercase() == word).map(str::to_owned).next().unwrap_or_else(|| word.to_owned())
+    };
+    pack.read(&text.split(' ').map(capital).collect::<Vec<_>>().join(" "))
+}
+
 /// A line as errors quote it: its beginning is enough.
 fn cut(line: &str) -> String {
     match line.char_indices().nth(100) {
@@ -112,7 +125,7 @@ fn cut(line: &str) -> String {
 /// Is it a question that the task asks?
 fn asks(task: SourceTask, question: Question) -> bool {
     match question {
-        Question::WhereActor { .. } => task.number() == 1,
+        Question::WhereActor { .. } => matches!(task.number(), 1 | 11..=13),
         Question::WhereObject { .. } => task.number() == 2,
         Question::WhereBefore { .. } => task.number() == 3,
         Question::WhatIs { .. } | Question::WhatIsOf { .. } => task.number() == 4,
@@ -124,17 +137,35 @@ fn asks(task: SourceTask, question: Question) -> bool {
         Question::IsIn { .. } => matches!(task.number(), 6 | 9 | 10),
         Question::HowMany { .. } => task.number() == 7,
         Question::Carrying { .. } => task.number() == 8,
+        Question::WhereActorBefore { .. } => task.number() == 14,
+        Question::AfraidOf { .. } => task.number() == 15,
+        Question::WhatColour { .. } => task.number() == 16,
+        Question::IsBeside { .. } => task.number() == 17,
+        Question::FitsIn { .. } | Question::IsBigger { .. } => task.number() == 18,
+        Question::Path { .. } => task.number() == 19,
+        Question::WhereWill { .. } | Question::WhyGo { .. } | Question::WhyGet { .. } => task.number() == 20,
     }
 }
 
 /// The official label as an answer.
 fn label_of(label: &str, question: Question, pack: &Pack) -> Option<Answer> {
-    let entity = |kind: Kind, n: usize| (0..n as u8).find(|&e| pack.citation(kind, e) == label);
+    let entity = |kind: Kind| (0..kind.count() as u8).find(|&e| pack.citation(kind, e) == label);
     match question.answered_by() {
-        Some(Kind::Place) => entity(Kind::Place, PLACES.len()).map(Answer::Place),
-        Some(Kind::Object) => entity(Kind::Object, OBJECTS.len()).map(Answer::Object),
-        Some(Kind::Actor) => entity(Kind::Actor, crate::language::ACTORS).map(Answer::Actor),
+        Some(kind) => entity(kind).map(|n| Answer::entity(kind, n)),
         None => match (question, label) {
+            (Question::Path { .. }, _) => {
+                let direction = |letter: &str| {
+                    Some(match letter {
+                        "n" => Direction::North,
+                        "s" => Direction::South,
+                        "e" => Direction::East,
+                        "w" => Direction::West,
+                        _ => return None,
+                    })
+                };
+                let steps = label.split(',').map(direction).collect::<Option<Vec<Direction>>>()?;
+                Way::of(&steps).map(Answer::Path)
+            }
             (Question::HowMany { .. }, _) => {
                 let words = &pack.answers().count;
                 words.iter().position(|all| all[0] == label).map(|n| Answer::Count(n as u8))
@@ -143,7 +174,8 @@ fn label_of(label: &str, question: Question, pack: &Pack) -> Option<Answer> {
             (Question::Carrying { .. }, _) => label
                 .split(',')
                 .try_fold(0u64, |set, word| {
-                    let object = (0..OBJECTS.len() as u8).find(|&o| pack.citation(Kind::Object, o) == word)?;
+                    let objects = 0..Kind::Object.count() as u8;
+                    let object = objects.into_iter().find(|&o| pack.citation(Kind::Object, o) == word)?;
                     Some(set | 1 << object)
                 })
                 .map(Answer::Objects),

@@ -2,7 +2,7 @@
 //! and random noise.
 
 use crate::language::{
-    EXTRA_MEN, EXTRA_WOMEN, Kind, Message, OBJECTS, OUTDOORS, PATTERNS, PLACES, Pack, STORY_ACTORS, STORY_OBJECTS,
+    EXTRA_MEN, EXTRA_WOMEN, FURTHER, Kind, LAST_OBJECTS, Message, OBJECTS, OUTDOORS, PATTERNS, PLACES, Pack, STORY_ACTORS, STORY_OBJECTS,
     Slot, WIPEABLE, pattern,
 };
 use crate::recipe::Variant;
@@ -130,7 +130,7 @@ impl Scenario {
         let some = if variant == Variant::SameObject { 1 } else { 1 + rng.below(2) };
         let objects = distinct(some, rng, |rng| match variant {
             Variant::SameObject => rng.below(STORY_OBJECTS) as u8,
-            _ => (STORY_OBJECTS + rng.below(OBJECTS.len() - STORY_OBJECTS)) as u8,
+            _ => (STORY_OBJECTS + rng.below(LAST_OBJECTS - STORY_OBJECTS)) as u8,
         });
         let profile = match variant {
             Variant::SameAction => PROFILES[rng.weighted(&PROFILE_WEIGHTS)],
@@ -169,7 +169,7 @@ impl Scenario {
             }
         }
         let facts = scenario.sentences.iter().filter(|m| m.pattern < FILLERS).count();
-        let named = scenario.sentences.iter().filter(|m| PATTERNS[m.pattern as usize].slots[Slot::O as usize]).count();
+        let named = scenario.sentences.iter().filter(|m| PATTERNS[m.pattern as usize].has(Slot::O)).count();
         let sound = match variant {
             Variant::SameObject => 2 * named >= length,
             _ => facts >= 2,
@@ -281,9 +281,9 @@ impl Scenario {
         if self.sentences.iter().any(|m| m.pattern == filler) {
             return None;
         }
-        let slots = PATTERNS[filler as usize].slots;
+        let name = &PATTERNS[filler as usize];
         let who = rng.below(self.actors.len());
-        let other = if slots[Slot::B as usize] {
+        let other = if name.has(Slot::B) {
             let other = rng.below(self.actors.len());
             if other == who {
                 return None;
@@ -295,7 +295,7 @@ impl Scenario {
         let place = rng.pick(&self.places);
         let thing = rng.below(self.objects.len());
         // What a story's own object does, the story tells; here it is only thought or spoken of.
-        let lent = slots[Slot::O as usize] && (self.objects[thing] as usize) < STORY_OBJECTS;
+        let lent = name.has(Slot::O) && (self.objects[thing] as usize) < STORY_OBJECTS;
         if lent && !matches!(filler, THOUGHT | LIKED | LOOKFOR | ASKED | TOLD) {
             return None;
         }
@@ -331,7 +331,7 @@ impl Scenario {
                 near && (filler != WIPED || wipeable)
             }
             // Fillers of one person in a place, and of two people who stand together.
-            _ if slots[Slot::P as usize] => self.place(who, place),
+            _ if name.has(Slot::P) => self.place(who, place),
             _ => self.at[who].is_some() && self.at[who] == self.at[other],
         };
         if !possible {
@@ -339,12 +339,13 @@ impl Scenario {
         }
         self.noisy |= matches!(filler, TALKED | MUSIC | LAUGH) || filler == QUIET;
         let mut message = Message { pattern: filler, slots: [0; 5] };
-        for slot in Slot::ALL.into_iter().filter(|s| slots[*s as usize]) {
-            message.slots[slot as usize] = match slot {
+        for slot in name.used() {
+            message.slots[slot.index()] = match slot {
                 Slot::A => self.actors[who],
                 Slot::B => self.actors[other],
                 Slot::O => self.objects[thing],
-                Slot::P | Slot::Q => place,
+                Slot::P => place,
+                other => unreachable!("no filler has a slot {other:?}"),
             };
         }
         Some(message)
@@ -364,8 +365,8 @@ fn distinct(n: usize, rng: &mut Rng, mut draw: impl FnMut(&mut Rng) -> u8) -> Ve
 
 /// Random noise in one language: passages of lines of random letters, none of which holds a name of the
 /// stories' actors, places or objects, in any form.
-pub fn noise(seed: &Seed, pack: &Pack, size: u32) -> Vec<String> {
-    let banned = banned(pack);
+pub fn noise(seed: &Seed, pack: &Pack, size: u32, late: bool) -> Vec<String> {
+    let banned = banned(pack, late);
     (0..size)
         .map(|n| {
             let mut rng = seed.derive("noise", &format!("{}/{n}", pack.code()));
@@ -402,13 +403,24 @@ fn noise_line(pack: &Pack, rng: &mut Rng) -> String {
 }
 
 /// Every name that text without certificate of its own must not hold: the stories' actors, and every
-/// candidate answer (places and objects), in each form, lower-case.
-pub fn banned(pack: &Pack) -> Vec<String> {
-    let sizes =
-        [(Kind::Actor, STORY_ACTORS), (Kind::Object, STORY_OBJECTS), (Kind::Place, crate::language::STORY_PLACES)];
+/// candidate answer (places and objects; of qa11-qa20, where a recipe has such tasks, all that they tell of), in each
+/// form, lower-case.
+pub fn banned(pack: &Pack, late: bool) -> Vec<String> {
+    let mut sizes = vec![
+        (Kind::Actor, 0..STORY_ACTORS),
+        (Kind::Object, 0..STORY_OBJECTS),
+        (Kind::Place, 0..crate::language::STORY_PLACES),
+    ];
+    if late {
+        sizes.push((Kind::Actor, FURTHER..Kind::Actor.count()));
+        sizes.push((Kind::Object, LAST_OBJECTS..Kind::Object.count()));
+        for kind in [Kind::Animal, Kind::Colour, Kind::Shape, Kind::Container, Kind::Motive] {
+            sizes.push((kind, 0..kind.count()));
+        }
+    }
     let mut all: Vec<String> = sizes
         .into_iter()
-        .flat_map(|(kind, n)| (0..n as u8).flat_map(move |entity| pack.forms_of(kind, entity)))
+        .flat_map(|(kind, range)| range.flat_map(move |entity| pack.forms_of(kind, entity as u8)))
         .map(|form| form.to_lowercase())
         .collect();
     all.sort();

@@ -66,8 +66,8 @@ pub fn read_back<'a>(pool: &'a LocalPool, pack: &Pack) -> Result<Lines<'a>> {
 }
 
 /// Checks every distinct line of a pool that is no sentences of ours for names.
-pub fn check_clean<'a>(pool: &'a LocalPool, pack: &Pack) -> Result<Lines<'a>> {
-    let banned = super::distractors::banned(pack);
+pub fn check_clean<'a>(pool: &'a LocalPool, pack: &Pack, late: bool) -> Result<Lines<'a>> {
+    let banned = super::distractors::banned(pack, late);
     let distinct = distinct(pool);
     let check = |(n, line): (usize, &&'a str)| match super::distractors::holds(line, &banned) {
         true => Err(Error::new(format!("{}: a distractor names an actor or candidate answer: {line:?}", pack.code()))),

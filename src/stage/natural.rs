@@ -39,7 +39,7 @@ impl Natural {
 /// Reads and filters the passages.
 pub fn read(plan: &Plan) -> Result<Natural> {
     let haystack = haystack::read(plan, &Locator::new(plan)?)?;
-    let names: BTreeMap<Language, Vec<String>> = plan.packs.iter().map(|(l, pack)| (*l, banned(pack))).collect();
+    let names: BTreeMap<Language, Vec<String>> = plan.packs.iter().map(|(l, pack)| (*l, banned(pack, plan.tells_late()))).collect();
     let reason = |n: usize| -> Option<String> {
         haystack.texts.iter().find_map(|(language, texts)| {
             let text = &texts[n];

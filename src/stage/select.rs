@@ -149,16 +149,22 @@ fn instance(
     let Solution::Unique { answer, support } = story.solve() else {
         return Err(Error::new(format!("instance {id} has no single answer after it was admitted")));
     };
-    let depths = depths(&plan.seed, &id, story.facts.len());
+    let depths = depths(&plan.seed, &id, &story.facts);
     let support = support.into_iter().map(|i| i as u32).collect();
     Ok(Instance { id, task, story, answer, support, depths, source_id })
 }
 
-/// The depths of an instance's facts, in millionths, ascending: drawn once, used in every language and length.
-pub fn depths(seed: &Seed, id: &str, facts: usize) -> Vec<u32> {
+/// The depths of an instance's facts, in millionths, ascending: drawn once, used in every language and length. A fact
+/// with a pronoun stands right behind the one that says whom it means.
+pub fn depths(seed: &Seed, id: &str, facts: &[Fact]) -> Vec<u32> {
     let mut rng = seed.derive("slots", id);
-    let mut depths: Vec<u32> = (0..facts).map(|_| rng.below(1_000_001) as u32).collect();
+    let mut depths: Vec<u32> = facts.iter().map(|_| rng.below(1_000_001) as u32).collect();
     depths.sort_unstable();
+    for n in 1..facts.len() {
+        if facts[n].leans() {
+            depths[n] = depths[n - 1];
+        }
+    }
     depths
 }
 

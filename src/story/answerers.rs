@@ -3,7 +3,7 @@
 //! A score far above chance says that a model could pass without reading.
 
 use super::{Answer, Fact, Question, Story};
-use crate::language::{Kind, STORY_ACTORS, STORY_OBJECTS, STORY_PLACES};
+use crate::language::{Kind, PATTERNS, STORY_ACTORS, STORY_OBJECTS, STORY_PLACES};
 
 /// The rules that look at one story, in the order of [`guesses`]. The majority label, which needs
 /// the whole build, is scored beside them.
@@ -27,16 +27,26 @@ pub fn credit(guess: &Guess, gold: Answer) -> Option<u32> {
     Some(if all.contains(&gold) { 1_000_000 / all.len() as u32 } else { 0 })
 }
 
-/// How often each story actor, object and place is named.
+/// How often each story actor, object, place and other entity is named.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mentions {
     /// By kind, then entity number.
-    pub counts: [Vec<u32>; 3],
+    pub counts: [Vec<u32>; Kind::ALL.len()],
 }
 
 impl Default for Mentions {
     fn default() -> Self {
-        Mentions { counts: [vec![0; STORY_ACTORS], vec![0; STORY_OBJECTS], vec![0; STORY_PLACES]] }
+        Mentions {
+            counts: Kind::ALL.map(|kind| {
+                let size = match kind {
+                    Kind::Actor => STORY_ACTORS,
+                    Kind::Object => STORY_OBJECTS,
+                    Kind::Place => STORY_PLACES,
+                    other => other.count(),
+                };
+                vec![0; size]
+            }),
+        }
     }
 }
 
@@ -53,10 +63,8 @@ impl Mentions {
 
 /// The entities a sentence names, in the order of its slots (qa4: the place, then what it is next to).
 pub fn named(fact: Fact) -> impl Iterator<Item = (Kind, u8)> {
-    use crate::language::{PATTERNS, Slot};
     let message = fact.message();
-    let used = PATTERNS[message.pattern as usize].slots;
-    Slot::ALL.into_iter().filter(move |s| used[*s as usize]).map(move |s| (s.kind(), message.slots[s as usize]))
+    PATTERNS[message.pattern as usize].used().map(move |slot| (slot.kind(), slot.entity(&message.slots)))
 }
 
 /// The entities that are named most.
@@ -67,7 +75,7 @@ pub fn commonest(counts: &[u32]) -> impl Iterator<Item = u8> {
 
 /// The guess of every rule. `mentions` counts what the whole context names, distractors included.
 pub fn guesses(story: &Story, mentions: &Mentions) -> [Guess; ANSWERERS.len()] {
-    let (mut last, mut first) = ([None; 3], [None; 3]);
+    let (mut last, mut first) = ([None; Kind::ALL.len()], [None; Kind::ALL.len()]);
     let mut here = Mentions::default();
     for fact in &story.facts {
         here.add(*fact);
@@ -116,6 +124,10 @@ pub fn guesses(story: &Story, mentions: &Mentions) -> [Guess; ANSWERERS.len()] {
             let set = |object: Option<u8>| one(object.map(|o| Answer::Objects(1 << o)));
             [None, None, set(last[object]), None, None, set(first[object]), None, None]
         }
+        (
+            Question::IsBeside { .. } | Question::FitsIn { .. } | Question::IsBigger { .. } | Question::Path { .. },
+            None,
+        ) => Default::default(),
         (_, None) => {
             let distinct = here.counts[object].iter().filter(|n| **n > 0).count() as u8;
             [None, None, None, None, one(Some(Answer::Count(distinct))), None, None, None]

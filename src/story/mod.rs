@@ -2,6 +2,8 @@
 
 mod answerers;
 mod fact;
+mod invent;
+mod puzzles;
 mod question;
 mod simulate;
 mod solver;
@@ -9,8 +11,9 @@ mod tables;
 mod walk;
 
 pub use answerers::{ANSWERERS, Guess, Mentions, commonest, credit, guesses, named};
-pub use fact::{Direction, Fact};
-pub use question::{Answer, Question};
+pub use fact::{Direction, Fact, Side, bind};
+pub use puzzles::{MOTIVATED_OBJECTS, MOTIVATED_PLACES};
+pub use question::{Answer, Question, Way};
 pub use simulate::{AnswerSpread, labels, simulate};
 pub use solver::{Fault, Solution, solve};
 
@@ -18,14 +21,14 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// One of bAbI's tasks qa1-qa10.
+/// One of bAbI's tasks qa1-qa20.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceTask(u8);
 
 impl SourceTask {
     /// All tasks there are.
     pub fn all() -> impl Iterator<Item = SourceTask> {
-        (1..=10).map(SourceTask)
+        (1..=20).map(SourceTask)
     }
 
     /// bAbI's number of the task.
@@ -35,7 +38,12 @@ impl SourceTask {
 
     /// The task of a number.
     pub fn of(number: u8) -> Option<SourceTask> {
-        (1..=10).contains(&number).then_some(SourceTask(number))
+        (1..=20).contains(&number).then_some(SourceTask(number))
+    }
+
+    /// One of qa11-qa20, which packs of old releases do not know.
+    pub fn is_late(self) -> bool {
+        self.0 > 10
     }
 }
 
@@ -56,7 +64,7 @@ impl FromStr for SourceTask {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let number = text.strip_prefix("qa").and_then(|n| n.parse().ok());
-        number.and_then(SourceTask::of).ok_or_else(|| format!("unknown source task `{text}`, expected qa1 to qa10"))
+        number.and_then(SourceTask::of).ok_or_else(|| format!("unknown source task `{text}`, expected qa1 to qa20"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Questions and answers as meaning.
 
-use super::Direction;
+use super::{Direction, Side};
 use crate::language::{Kind, Message, pattern};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,26 @@ pub enum Question {
     HowMany { actor: u8 },
     /// qa8: what is the actor carrying?
     Carrying { actor: u8 },
+    /// qa14: where was the actor before they were in the place?
+    WhereActorBefore { actor: u8, place: u8 },
+    /// qa15: what kind of animal is the actor afraid of?
+    AfraidOf { actor: u8 },
+    /// qa16: what colour has the actor?
+    WhatColour { actor: u8 },
+    /// qa17: does the shape lie on that side of the other?
+    IsBeside { side: Side, shape: u8, of: u8 },
+    /// qa18: does a thing fit in another?
+    FitsIn { thing: u8, inside: u8 },
+    /// qa18: is a thing bigger than another?
+    IsBigger { thing: u8, than: u8 },
+    /// qa19: which way leads from a place to another?
+    Path { from: u8, to: u8 },
+    /// qa20: where will the actor go?
+    WhereWill { actor: u8 },
+    /// qa20: why did the actor go to the place?
+    WhyGo { actor: u8, place: u8 },
+    /// qa20: why did the actor get the object?
+    WhyGet { actor: u8, object: u8 },
 }
 
 const WHERE_ACTOR: u8 = pattern("questions", "where_actor");
@@ -49,11 +69,21 @@ const WHO_GAVE_TO: u8 = pattern("questions", "who_gave_to");
 const IS_IN: u8 = pattern("questions", "is_in");
 const HOW_MANY: u8 = pattern("questions", "how_many");
 const CARRYING: u8 = pattern("questions", "carrying");
+const WHERE_ACTOR_BEFORE: u8 = pattern("questions", "where_actor_before");
+const AFRAID_OF: u8 = pattern("questions", "afraid_of");
+const WHAT_COLOUR: u8 = pattern("questions", "what_colour");
+const IS_BESIDE: u8 = pattern("questions", "is_beside");
+const FITS_IN: u8 = pattern("questions", "fits_in");
+const IS_BIGGER: u8 = pattern("questions", "is_bigger");
+const PATH: u8 = pattern("questions", "path");
+const WHERE_WILL: u8 = pattern("questions", "where_will");
+const WHY_GO: u8 = pattern("questions", "why_go");
+const WHY_GET: u8 = pattern("questions", "why_get");
 
 impl Question {
     /// The question of a message; none for a fact.
     pub fn of(message: Message) -> Option<Question> {
-        let Message { pattern, slots: [actor, to, object, place, _] } = message;
+        let Message { pattern, slots: [actor, to, object, place, other] } = message;
         Some(match pattern {
             WHERE_ACTOR => Question::WhereActor { actor },
             WHERE_OBJECT => Question::WhereObject { object },
@@ -72,6 +102,18 @@ impl Question {
             IS_IN => Question::IsIn { actor, place },
             HOW_MANY => Question::HowMany { actor },
             CARRYING => Question::Carrying { actor },
+            WHERE_ACTOR_BEFORE => Question::WhereActorBefore { actor, place },
+            AFRAID_OF => Question::AfraidOf { actor },
+            WHAT_COLOUR => Question::WhatColour { actor },
+            IS_BESIDE..FITS_IN => {
+                Question::IsBeside { side: Side::ALL[(pattern - IS_BESIDE) as usize], shape: place, of: other }
+            }
+            FITS_IN => Question::FitsIn { thing: place, inside: other },
+            IS_BIGGER => Question::IsBigger { thing: place, than: other },
+            PATH => Question::Path { from: place, to: other },
+            WHERE_WILL => Question::WhereWill { actor },
+            WHY_GO => Question::WhyGo { actor, place },
+            WHY_GET => Question::WhyGet { actor, object },
             _ => return None,
         })
     }
@@ -92,6 +134,16 @@ impl Question {
             Question::IsIn { actor, place } => (IS_IN, [actor, 0, 0, place, 0]),
             Question::HowMany { actor } => (HOW_MANY, [actor, 0, 0, 0, 0]),
             Question::Carrying { actor } => (CARRYING, [actor, 0, 0, 0, 0]),
+            Question::WhereActorBefore { actor, place } => (WHERE_ACTOR_BEFORE, [actor, 0, 0, place, 0]),
+            Question::AfraidOf { actor } => (AFRAID_OF, [actor, 0, 0, 0, 0]),
+            Question::WhatColour { actor } => (WHAT_COLOUR, [actor, 0, 0, 0, 0]),
+            Question::IsBeside { side, shape, of } => (IS_BESIDE + side as u8, [0, 0, 0, shape, of]),
+            Question::FitsIn { thing, inside } => (FITS_IN, [0, 0, 0, thing, inside]),
+            Question::IsBigger { thing, than } => (IS_BIGGER, [0, 0, 0, thing, than]),
+            Question::Path { from, to } => (PATH, [0, 0, 0, from, to]),
+            Question::WhereWill { actor } => (WHERE_WILL, [actor, 0, 0, 0, 0]),
+            Question::WhyGo { actor, place } => (WHY_GO, [actor, 0, 0, place, 0]),
+            Question::WhyGet { actor, object } => (WHY_GET, [actor, 0, object, 0, 0]),
         };
         Message { pattern, slots }
     }
@@ -104,13 +156,24 @@ impl Question {
             | Question::WhereObject { .. }
             | Question::WhereBefore { .. }
             | Question::WhatIs { .. }
-            | Question::WhatIsOf { .. } => Some(Kind::Place),
+            | Question::WhatIsOf { .. }
+            | Question::WhereActorBefore { .. }
+            | Question::WhereWill { .. } => Some(Kind::Place),
+            Question::AfraidOf { .. } => Some(Kind::Animal),
+            Question::WhatColour { .. } => Some(Kind::Colour),
+            Question::WhyGo { .. } | Question::WhyGet { .. } => Some(Kind::Motive),
             Question::WhatGave { .. } => Some(Kind::Object),
             Question::WhoGave { .. }
             | Question::WhomGave { .. }
             | Question::WhoReceived { .. }
             | Question::WhoGaveTo { .. } => Some(Kind::Actor),
-            Question::IsIn { .. } | Question::HowMany { .. } | Question::Carrying { .. } => None,
+            Question::IsIn { .. }
+            | Question::HowMany { .. }
+            | Question::Carrying { .. }
+            | Question::IsBeside { .. }
+            | Question::FitsIn { .. }
+            | Question::IsBigger { .. }
+            | Question::Path { .. } => None,
         }
     }
 }
@@ -134,6 +197,35 @@ pub enum Answer {
     Count(u8),
     /// A set of objects, one bit an object number; empty is "nothing".
     Objects(u64),
+    /// A kind of animal.
+    Animal(u8),
+    /// A colour.
+    Colour(u8),
+    /// What moves a person.
+    Motive(u8),
+    /// A way.
+    Path(Way),
+}
+
+/// Directions in the order in which one goes, at most eight.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Way {
+    steps: u8,
+    /// Two bits a step, the first one lowest.
+    directions: u16,
+}
+
+impl Way {
+    /// The way of these steps; none of more than eight.
+    pub fn of(steps: &[Direction]) -> Option<Way> {
+        let directions = steps.iter().enumerate().map(|(n, d)| (*d as u16) << (2 * n)).sum();
+        (steps.len() <= 8).then_some(Way { steps: steps.len() as u8, directions })
+    }
+
+    /// Its steps, in order.
+    pub fn steps(self) -> impl Iterator<Item = Direction> {
+        (0..self.steps).map(move |n| Direction::ALL[(self.directions >> (2 * n) & 3) as usize])
+    }
 }
 
 impl Answer {
@@ -143,7 +235,28 @@ impl Answer {
             Kind::Place => Answer::Place(n),
             Kind::Actor => Answer::Actor(n),
             Kind::Object => Answer::Object(n),
+            Kind::Animal => Answer::Animal(n),
+            Kind::Colour => Answer::Colour(n),
+            Kind::Motive => Answer::Motive(n),
+            Kind::Link | Kind::Pronoun | Kind::Time | Kind::Shape | Kind::Container => {
+                unreachable!("no question is answered by a {kind:?}")
+            }
         }
+    }
+
+    /// The entity that the answer is; none where it is a word of its own.
+    pub fn as_entity(self) -> Option<(Kind, u8)> {
+        Some(match self {
+            Answer::Place(n) => (Kind::Place, n),
+            Answer::Actor(n) => (Kind::Actor, n),
+            Answer::Object(n) => (Kind::Object, n),
+            Answer::Animal(n) => (Kind::Animal, n),
+            Answer::Colour(n) => (Kind::Colour, n),
+            Answer::Motive(n) => (Kind::Motive, n),
+            Answer::Yes | Answer::No | Answer::Maybe | Answer::Count(_) | Answer::Objects(_) | Answer::Path(_) => {
+                return None;
+            }
+        })
     }
 
     /// The objects of a list answer, by number.

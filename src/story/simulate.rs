@@ -1,10 +1,11 @@
-//! Fresh stories for qa1-qa10, each drawn alone from its own seed.
+//! Fresh stories, each drawn alone from its own seed.
 
 use super::answerers::{Mentions, guesses};
+use super::invent;
 use super::tables;
 use super::walk::{Vocabulary, walk};
-use super::{ANSWERERS, Answer, Direction, Fact, Question, Solution, SourceTask, Story};
-use crate::language::{STORY_ACTORS, STORY_OBJECTS, STORY_PLACES};
+use super::{ANSWERERS, Answer, Direction, Fact, MOTIVATED_PLACES, Question, Solution, SourceTask, Story};
+use crate::language::{ANIMALS, COLOURS, MOTIVES, STORY_ACTORS, STORY_OBJECTS, STORY_PLACES};
 use crate::seed::{Rng, Seed};
 use serde::{Deserialize, Serialize};
 
@@ -24,12 +25,23 @@ pub fn labels(task: SourceTask, spread: AnswerSpread) -> Vec<(Answer, u32)> {
         return tables::official(task);
     }
     let all: Vec<Answer> = match task.number() {
-        1..=4 => (0..STORY_PLACES as u8).map(Answer::Place).collect(),
+        1..=4 | 11..=14 => (0..STORY_PLACES as u8).map(Answer::Place).collect(),
         5 => {
             let actors = (0..STORY_ACTORS as u8).map(Answer::Actor);
             actors.chain((0..STORY_OBJECTS as u8).map(Answer::Object)).collect()
         }
-        6 | 9 => vec![Answer::Yes, Answer::No],
+        6 | 9 | 17 | 18 => vec![Answer::Yes, Answer::No],
+        15 => (0..ANIMALS.len() as u8).map(Answer::Animal).collect(),
+        16 => (0..COLOURS.len() as u8).map(Answer::Colour).collect(),
+        19 => tables::ways(),
+        // Two motives lead to one place.
+        20 => {
+            let mut places = MOTIVATED_PLACES.to_vec();
+            places.sort_unstable();
+            places.dedup();
+            let motives = (0..MOTIVES.len() as u8).map(Answer::Motive);
+            places.into_iter().map(Answer::Place).chain(motives).collect()
+        }
         7 => (0..4).map(Answer::Count).collect(),
         // Every set of up to three of the four objects.
         8 => (0..1u64 << STORY_OBJECTS).filter(|s| s.count_ones() <= 3).map(Answer::Objects).collect(),
@@ -77,11 +89,25 @@ pub fn simulate(
     let wishes = wishes(task, n, spread, seed);
     let fewer = fewer(task, gold, &wishes, &mut rng);
     for _ in 0..LENGTHS {
-        let length = rng.pick(tables::lengths(task)) as usize;
+        let mut length = rng.pick(tables::lengths(task)) as usize;
+        // Of two facts the second, with its pronoun, gives the answer away: they are half as many as in bAbI.
+        if matches!(task.number(), 11 | 13) && spread == AnswerSpread::Balanced && length == 2 && rng.chance(1, 2) {
+            length = 4;
+        }
         for walked in 0..3 * WALKS {
             let words = vocabulary(task, spread, &mut rng);
-            let facts = walk(task, &words, length, &mut rng);
-            let mut questions = questions(task, &words, &facts);
+            let (facts, mut questions) = match task.is_late() {
+                false => {
+                    let facts = walk(task, &words, length, &mut rng);
+                    let questions = questions(task, &words, &facts);
+                    (facts, questions)
+                }
+                true => {
+                    let facts = invent::facts(task, spread, &words, length, &mut rng);
+                    let questions = invent::questions(task, &words, &facts);
+                    (facts, questions)
+                }
+            };
             rng.shuffle(&mut questions);
             let story = questions.into_iter().find_map(|question| {
                 // Only the solver's answer decides; the walk's hidden state is never the gold.
@@ -130,7 +156,7 @@ fn wishes(task: SourceTask, n: usize, spread: AnswerSpread, seed: &Seed) -> Wish
     };
     // Most frequent candidate, last object and first fact have these places among the answerers.
     let percent = |answerer: usize| match (task.number(), answerer) {
-        (1, _) => 12,
+        (1 | 11..=13, _) => 12,
         (5, 1) => 30,
         (5, 2) => 0,
         (5, 5) => 40,
@@ -167,7 +193,7 @@ const BLOCK: usize = 90;
 fn fewer(task: SourceTask, gold: Answer, wishes: &Wishes, rng: &mut Rng) -> Wishes {
     let keep = match task.number() {
         6 | 9 | 10 => ANSWERERS.len() - 2,
-        1..=4 => rng.pick(&[0, 5]),
+        1..=4 | 11..=14 => rng.pick(&[0, 5]),
         5 if matches!(gold, Answer::Object(_)) => 2,
         _ => rng.below(ANSWERERS.len() - 1),
     };
@@ -186,9 +212,23 @@ fn grants(story: &Story, gold: Answer, wishes: &Wishes) -> bool {
 }
 
 fn vocabulary(task: SourceTask, spread: AnswerSpread, rng: &mut Rng) -> Vocabulary {
+    let own = invent::actors(task, spread, rng);
+    let mut words = usual_vocabulary(task, spread, rng);
+    if let Some(own) = own {
+        words.actors = own;
+    }
+    words
+}
+
+fn usual_vocabulary(task: SourceTask, spread: AnswerSpread, rng: &mut Rng) -> Vocabulary {
     if spread == AnswerSpread::Official {
         let (actors, places, objects) = tables::vocabulary(task);
-        return Vocabulary { actors: actors.to_vec(), places: places.to_vec(), objects: objects.to_vec() };
+        let mut places = places.to_vec();
+        if task.number() == 19 {
+            // The map begins with the first place.
+            rng.shuffle(&mut places);
+        }
+        return Vocabulary { actors: actors.to_vec(), places, objects: objects.to_vec() };
     }
     let some = |all: usize, n: usize, rng: &mut Rng| {
         let mut all: Vec<u8> = (0..all as u8).collect();

@@ -3,7 +3,8 @@
 //! One pass over the facts; the work a fact costs does not depend on their number.
 
 use super::{Answer, Direction, Fact, Question};
-use crate::language::{ACTORS, OBJECTS, PLACES};
+use super::puzzles;
+use crate::language::{ACTORS, OBJECTS, PLACES, pronoun};
 
 /// What the facts say about a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,6 +35,12 @@ pub enum Fault {
     /// The facts contradict each other: an object is taken that another holds, or dropped or given by one
     /// who does not hold it.
     Contradiction,
+    /// A pronoun stands for nobody of the sentence before it.
+    Dangling,
+    /// Animals of the kind have several colours.
+    SeveralColours,
+    /// Several ways are the shortest.
+    SeveralWays,
 }
 
 impl Fault {
@@ -45,6 +52,9 @@ impl Fault {
             Fault::SeveralVisits => "several visits",
             Fault::SeveralPlaces => "several places",
             Fault::Contradiction => "contradiction",
+            Fault::Dangling => "a pronoun stands for nobody",
+            Fault::SeveralColours => "several colours",
+            Fault::SeveralWays => "several ways",
         }
     }
 }
@@ -85,6 +95,27 @@ struct World {
 
 /// Solves a question.
 pub fn solve(question: Question, facts: impl IntoIterator<Item = Fact>) -> Solution {
+    match question {
+        Question::WhereActorBefore { .. }
+        | Question::AfraidOf { .. }
+        | Question::WhatColour { .. }
+        | Question::IsBeside { .. }
+        | Question::FitsIn { .. }
+        | Question::IsBigger { .. }
+        | Question::Path { .. }
+        | Question::WhereWill { .. }
+        | Question::WhyGo { .. }
+        | Question::WhyGet { .. } => puzzles::solve(question, facts),
+        _ => track(question, facts),
+    }
+}
+
+/// Solves the questions of qa1-qa13, about who is where and who holds what.
+fn track(question: Question, facts: impl IntoIterator<Item = Fact>) -> Solution {
+    // Whom a pronoun in the next sentence stands for, and the fact that names them.
+    let mut named: (Vec<u8>, usize) = (Vec::new(), 0);
+    // Facts with a pronoun that bear on what is asked, and the facts that say whom they mean.
+    let mut bound: Vec<(usize, usize)> = Vec::new();
     let mut world = World { actors: [Whereabouts::default(); ACTORS], things: [Thing::default(); OBJECTS.len()] };
     // Facts that changed what the asked actor holds, or who holds the asked object.
     let mut handled: Vec<usize> = Vec::new();
@@ -210,9 +241,68 @@ pub fn solve(question: Question, facts: impl IntoIterator<Item = Fact>) -> Solut
                 world.actors[actor as usize] = at;
             }
             Fact::Relation { direction, place, of } => relations.push((direction, place, of, index)),
-            Fact::Idle(_) => {}
+            Fact::Pair { actor, other, place, .. } => {
+                for actor in [actor, other] {
+                    world.actors[actor as usize] = Whereabouts::At(place, index);
+                }
+            }
+            Fact::Then { who, place, .. } => {
+                if named.0.is_empty() || who & pronoun(&named.0) == 0 {
+                    return Solution::Faulty(Fault::Dangling);
+                }
+                for actor in &named.0 {
+                    world.actors[*actor as usize] = Whereabouts::At(place, index);
+                }
+                bound.push((index, named.1));
+            }
+            Fact::Idle(_)
+            | Fact::At { .. }
+            | Fact::Afraid { .. }
+            | Fact::IsA { .. }
+            | Fact::Coloured { .. }
+            | Fact::Beside { .. }
+            | Fact::Bigger { .. }
+            | Fact::Fits { .. }
+            | Fact::Feels { .. } => {}
+        }
+        if !fact.leans() {
+            match fact {
+                Fact::Move { actor, .. } => {
+                    named.0.clear();
+                    named.0.push(actor);
+                }
+                Fact::Pair { actor, other, .. } => {
+                    named.0.clear();
+                    named.0.extend([actor, other]);
+                }
+                _ => named.0.clear(),
+            }
+            named.1 = index;
         }
     }
+    let mut solution = answer(question, &world, contradiction, &stays, &handled, &relations, gave, denied);
+    if let Solution::Unique { support, .. } = &mut solution {
+        let means: Vec<usize> =
+            bound.iter().filter(|(fact, _)| support.contains(fact)).map(|(_, names)| *names).collect();
+        support.extend(means);
+        support.sort_unstable();
+        support.dedup();
+    }
+    solution
+}
+
+/// The answer, once all facts are told.
+#[allow(clippy::too_many_arguments, reason = "each is what one task has gathered")]
+fn answer(
+    question: Question,
+    world: &World,
+    contradiction: bool,
+    stays: &[Stay],
+    handled: &[usize],
+    relations: &[(Direction, u8, u8, usize)],
+    gave: Option<(Answer, usize)>,
+    denied: Option<usize>,
+) -> Solution {
     if contradiction {
         return Solution::Faulty(Fault::Contradiction);
     }
@@ -231,9 +321,9 @@ pub fn solve(question: Question, facts: impl IntoIterator<Item = Fact>) -> Solut
             Thing::Lies { dropped, place: Some((place, said)) } => unique(Answer::Place(place), [dropped, said]),
             _ => Solution::Faulty(Fault::Unknown),
         },
-        Question::WhereBefore { place, .. } => before(&stays, &handled, place),
-        Question::WhatIs { direction, of } => beyond(&relations, direction, of),
-        Question::WhatIsOf { direction, place } => beyond(&relations, direction.opposite(), place),
+        Question::WhereBefore { place, .. } => before(stays, handled, place),
+        Question::WhatIs { direction, of } => beyond(relations, direction, of),
+        Question::WhatIsOf { direction, place } => beyond(relations, direction.opposite(), place),
         Question::WhatGave { .. }
         | Question::WhoGave { .. }
         | Question::WhomGave { .. }
@@ -252,8 +342,11 @@ pub fn solve(question: Question, facts: impl IntoIterator<Item = Fact>) -> Solut
             },
             Whereabouts::Unsaid => Solution::Faulty(Fault::Unknown),
         },
-        Question::HowMany { actor } => unique(Answer::Count(world.holds(actor).count_ones() as u8), handled),
-        Question::Carrying { actor } => unique(Answer::Objects(world.holds(actor)), handled),
+        Question::HowMany { actor } => {
+            unique(Answer::Count(world.holds(actor).count_ones() as u8), handled.iter().copied())
+        }
+        Question::Carrying { actor } => unique(Answer::Objects(world.holds(actor)), handled.iter().copied()),
+        _ => unreachable!("the puzzles are solved apart"),
     }
 }
 
@@ -265,7 +358,7 @@ impl World {
     }
 }
 
-fn unique(answer: Answer, support: impl IntoIterator<Item = usize>) -> Solution {
+pub(super) fn unique(answer: Answer, support: impl IntoIterator<Item = usize>) -> Solution {
     let mut support: Vec<usize> = support.into_iter().collect();
     support.sort_unstable();
     support.dedup();

@@ -1,7 +1,7 @@
-//! What bAbI's qa1-qa10 files hold, measured over their 20,000 questions (train and test): story
+//! What bAbI's files hold, measured over their 40,000 questions (train and test): story
 //! lengths, the mix of events, vocabularies and the spread of answers.
 
-use super::{Answer, SourceTask};
+use super::{Answer, Direction, SourceTask, Way};
 
 /// Facts before a question: 40 quantiles of a task.
 pub(super) fn lengths(task: SourceTask) -> &'static [u8; 40] {
@@ -34,6 +34,22 @@ pub(super) fn lengths(task: SourceTask) -> &'static [u8; 40] {
         8 => &[
             2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 6, 6, 6, 6, 6, 6, 8, 8, 8, 8, 8, 8, 8, 10, 10, 10, 10, 10, 10, 10, 12, 12,
             12, 12, 14, 14, 16, 16, 18, 24,
+        ],
+        14 => &[
+            2, 4, 4, 4, 4, 4, 4, 4, 6, 6, 6, 6, 6, 6, 6, 6, 8, 8, 8, 8, 8, 8, 8, 8, 10, 10, 10, 10, 10, 10, 10, 10, 12,
+            12, 12, 12, 12, 12, 12, 14,
+        ],
+        15 => &[8; 40],
+        16 => &[9; 40],
+        17 => &[2; 40],
+        18 => &[
+            5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 10, 10, 10, 10,
+            10, 10, 10, 10, 15,
+        ],
+        19 => &[5; 40],
+        20 => &[
+            1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7, 8, 8, 8, 8, 9, 9, 9, 10,
+            10, 10, 10, 11, 11,
         ],
         _ => &EVEN,
     }
@@ -69,10 +85,10 @@ pub(super) fn mix(task: SourceTask) -> Mix {
 pub(super) fn vocabulary(task: SourceTask) -> ([u8; 4], [u8; 6], [u8; 3]) {
     let actors = match task.number() {
         5 => [0, 4, 5, 7],
-        10 => [0, 4, 5, 6],
+        10 | 14 => [0, 4, 5, 6],
         _ => [0, 1, 2, 3],
     };
-    let places = if task.number() == 10 { [1, 4, 5, 6, 7, 8] } else { [0, 1, 2, 3, 4, 5] };
+    let places = if matches!(task.number(), 10 | 14) { [1, 4, 5, 6, 7, 8] } else { [0, 1, 2, 3, 4, 5] };
     (actors, places, [0, 1, 2])
 }
 
@@ -100,6 +116,29 @@ pub(super) fn official(task: SourceTask) -> Vec<(Answer, u32)> {
             .map(|(set, n)| (Answer::Objects(set), n))
             .to_vec(),
         9 => vec![(Answer::Yes, 729), (Answer::No, 1271)],
+        11 => places([300, 354, 317, 383, 328, 318]),
+        12 => places([343, 320, 334, 349, 329, 325]),
+        13 => places([335, 341, 331, 354, 316, 323]),
+        14 => [(1, 340), (4, 349), (5, 349), (6, 311), (7, 321), (8, 330)].map(|(p, n)| (Answer::Place(p), n)).to_vec(),
+        15 => [491, 557, 503, 449].iter().zip(0..).map(|(n, kind)| (Answer::Animal(kind), *n)).collect(),
+        16 => [504, 503, 516, 477].iter().zip(0..).map(|(n, colour)| (Answer::Colour(colour), *n)).collect(),
+        17 => vec![(Answer::Yes, 1025), (Answer::No, 975)],
+        18 => vec![(Answer::Yes, 974), (Answer::No, 1026)],
+        // In the order of `ways`.
+        19 => ways().into_iter().zip([177, 164, 178, 150, 166, 180, 179, 164, 173, 150, 174, 145]).collect(),
+        20 => [(4, 366), (1, 188), (2, 192)]
+            .map(|(p, n)| (Answer::Place(p), n))
+            .into_iter()
+            .chain([308, 310, 313, 323].iter().zip(0..).map(|(n, motive)| (Answer::Motive(motive), *n)))
+            .collect(),
         _ => vec![(Answer::Yes, 825), (Answer::No, 903), (Answer::Maybe, 272)],
     }
+}
+
+/// Ways of two steps that do not turn back.
+pub(super) fn ways() -> Vec<Answer> {
+    let all = Direction::ALL.into_iter().flat_map(|first| Direction::ALL.map(|second| [first, second]));
+    all.filter(|[first, second]| *second != first.opposite())
+        .filter_map(|steps| Way::of(&steps).map(Answer::Path))
+        .collect()
 }

@@ -7,7 +7,7 @@ use crate::fail;
 use crate::family::reasoning::{CONTEXT, LocalStory, answers, question_of};
 use crate::hash::Digest;
 use crate::language::Pack;
-use crate::plan::FilePlan;
+use crate::plan::{FilePlan, tells_late};
 use crate::recipe::{Kind, Order, Ranking, SourceKind, Task};
 use crate::seed::{Seed, mix};
 use crate::stage::certify::{certificate, split};
@@ -254,7 +254,7 @@ impl Checker<'_> {
                 Fact::of(message).map(Some).ok_or_else(|| Error::new(format!("a question in the context: {line:?}")))
             }
             Err(_) if free => {
-                let names = banned_names.get_or_insert_with(|| banned(pack));
+                let names = banned_names.get_or_insert_with(|| banned(pack, tells_late(self.recipe)));
                 if holds(line, names) {
                     fail!("a distractor names an actor or a candidate answer: {line:?}");
                 }
@@ -382,7 +382,8 @@ impl Checker<'_> {
     /// between them at the depths of their instance? False where this cannot be made again.
     fn rederive(&self, numbers: &[u32], instance: &str, reading: &Reading) -> Result<bool> {
         let (Some(pool), Some(seed)) = (&self.pool, &self.seed) else { return Ok(false) };
-        let depths = depths(seed, instance, reading.is_needle.iter().filter(|n| **n).count());
+        let facts = reading.facts.iter().zip(&reading.is_needle).filter(|(_, is)| **is).map(|(fact, _)| *fact);
+        let depths = depths(seed, instance, &facts.collect::<Vec<Fact>>());
         // The passage before which each fact stands.
         let mut slots =
             depths.iter().map(|depth| u64::from(*depth) * (numbers.len() as u64 + 1) / 1_000_001).peekable();
