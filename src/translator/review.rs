@@ -41,6 +41,18 @@ pub enum Verdict {
     Unsure,
 }
 
+impl Verdict {
+    /// Reads a verdict, whatever its case.
+    pub fn parse(text: &str) -> Option<Verdict> {
+        match text.trim().to_lowercase().as_str() {
+            "ok" => Some(Verdict::Ok),
+            "wrong" => Some(Verdict::Wrong),
+            "unsure" => Some(Verdict::Unsure),
+            _ => None,
+        }
+    }
+}
+
 /// A translation that a reader calls wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wrong {
@@ -149,18 +161,19 @@ pub fn read(path: &Path, items: &[Item], seed: &Seed, language: &str) -> Result<
             review.repeated.push(id.to_owned());
             continue;
         }
-        let verdict = cell(VERDICT).to_lowercase();
+        let verdict = cell(VERDICT);
         seen.insert(id.to_owned(), !verdict.is_empty());
         if plain(cell(SOURCE)) != plain(&item.source) || plain(cell(TARGET)) != plain(&item.target) {
             review.changed.push(id.to_owned());
             continue;
         }
-        match verdict.as_str() {
-            "" => {}
-            "ok" => review.ok += 1,
-            "wrong" => review.wrong.push(Wrong { id: id.to_owned(), comment: cell(COMMENT).to_owned() }),
-            "unsure" => review.unsure.push(id.to_owned()),
-            _ => review.strange.push((id.to_owned(), cell(VERDICT).to_owned())),
+        let id = id.to_owned();
+        match Verdict::parse(verdict) {
+            Some(Verdict::Ok) => review.ok += 1,
+            Some(Verdict::Wrong) => review.wrong.push(Wrong { id, comment: cell(COMMENT).to_owned() }),
+            Some(Verdict::Unsure) => review.unsure.push(id),
+            None if verdict.is_empty() => {}
+            None => review.strange.push((id, verdict.to_owned())),
         }
     }
     let judged = |id: &&&str| seen.get(**id).copied().unwrap_or(false);
