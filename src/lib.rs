@@ -48,7 +48,7 @@
 //! # What is deliberately absent
 //!
 //! No scorer of model output: evaluators have their own; a release lists every answer to accept. No network but for pinned
-//! files ([`source::fetch`]), and none at all under `--offline`.
+//! files ([`source::fetch`]) and the services of a [`translator`], and none at all under `--offline`.
 
 pub mod card;
 pub mod cli;

@@ -69,7 +69,7 @@ impl Memory {
                     fail!("{} was made with other parameters than its name says", path.display());
                 }
                 for (ask, answer) in entries {
-                    self.known.entry(ask.key()).or_insert_with(|| answer.into());
+                    self.known.entry(ask.key()).or_insert(answer);
                 }
             }
         }
@@ -134,9 +134,13 @@ impl Memory {
             self.known.entry(line.key).or_insert_with(|| line.answer.into());
         }
         let Some(file) = &mut self.journal else { fail!("{} is not open for writing", self.path.display()) };
-        file.write_all(text.as_bytes())
-            .and_then(|()| file.sync_data())
-            .map_err(|e| Error::io("cannot write", &self.path, e))
+        let fault = |e| Error::io("cannot write", &self.path, e);
+        let before = file.metadata().map_err(fault)?.len();
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_data()).map_err(|e| {
+            // Half a line would spoil the next one.
+            let _ = file.set_len(before);
+            fault(e)
+        })
     }
 
     /// What was used so far, in the order of a pin's rows.

@@ -30,7 +30,7 @@ mod translate;
 pub use settings::{DEFAULT_PROMPT, Settings};
 pub use translate::{Estimate, Translator};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::hash::Digest;
 use serde::{Deserialize, Serialize};
 
@@ -216,10 +216,6 @@ fn read_key(variable: &str) -> Option<String> {
     #[allow(clippy::disallowed_methods, reason = "a key reaches no output")]
     let key = std::env::var(variable).ok()?;
     Some(key.trim().to_owned()).filter(|key| !key.is_empty())
-}
-
-fn damaged(what: &str) -> Error {
-    Error::new(format!("an answer that is no {what}"))
 }
 
 #[cfg(test)]

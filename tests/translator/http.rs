@@ -83,7 +83,7 @@ impl Server {
             parallel: 1,
             retries: 2,
             back_off: 1,
-            timeout_seconds: 20,
+            timeout_seconds: 60,
             ..Settings::default()
         }
     }
@@ -314,14 +314,17 @@ fn answers_under_way_are_kept_when_another_fails() {
 fn a_key_that_comes_back_is_not_shown() {
     for engine in [EngineName::Google, EngineName::OpenAi, EngineName::LibreTranslate] {
         let bench = Bench::new();
-        let echo = format!("{{\"error\":{{\"message\":\"invalid key {} in {}...\"}}}}", key(), &key()[..12]);
+        // Whole, and cut as some servers do; of a short key the beginning alone says little.
+        let begin: String = if key().len() < 16 { "x".repeat(12) } else { key().chars().take(12).collect() };
+        let message = format!("invalid key {} in {begin}...", key());
+        let echo = json!({ "error": { "message": message } }).to_string();
         let server = Server::new(move |_, _| status(403, &echo));
         let settings = server.settings(engine);
         let told = refused(
             open(&bench, &settings).translate("en", "fr", &["a"], 0, "x"),
             &["403", "invalid key ***", "the key in PATH", &server.address],
         );
-        assert!(!told.contains(&key()) && !told.contains(&key()[..12]), "{told}");
+        assert!(!told.contains(&key()) && (key().len() < 16 || !told.contains(&begin)), "{told}");
         assert_eq!(server.seen().len(), 1, "a refusal is final");
     }
 }

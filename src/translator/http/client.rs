@@ -3,7 +3,7 @@
 use super::pace::{self, Pace};
 use super::{Protocol, Request};
 use crate::error::{Error, Result};
-use crate::translator::{Answer, Ask, Engine, Settings, Taker, cut, damaged, read_key, redact};
+use crate::translator::{Answer, Ask, Engine, Settings, Taker, cut, read_key, redact};
 use reqwest::blocking::{Client, Response};
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{StatusCode, redirect};
@@ -113,8 +113,9 @@ impl Http {
         // Installed already is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let timeout = Duration::from_secs(settings.timeout_seconds.into());
-        // Followed, a redirect would carry the key elsewhere.
-        let client = Client::builder()
+        // Followed, a redirect would carry the key elsewhere; so would a proxy of a service on this machine.
+        let client = if is_local(address) { Client::builder().no_proxy() } else { Client::builder() };
+        let client = client
             .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")))
             .redirect(redirect::Policy::none())
             .referer(false)
@@ -210,8 +211,8 @@ impl Http {
 
     fn understand(&self, body: &[u8], asks: &[Ask], url: &str) -> std::result::Result<Vec<Answer>, Fault> {
         // A page of a gateway may come in place of an answer.
-        let again = |what: &str| Fault::Again(damaged(what).to_string(), None);
-        let value: Value = serde_json::from_slice(body).map_err(|_| again("JSON"))?;
+        let again = |_| Fault::Again(format!("an answer that is no JSON: {}", self.message(body)), None);
+        let value: Value = serde_json::from_slice(body).map_err(again)?;
         let Some(answers) = (self.protocol.answers)(&value, asks) else {
             let said = self.message(body);
             let e = self.settings.error(format!("an answer of another form than expected: {said}"));

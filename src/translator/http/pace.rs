@@ -25,19 +25,24 @@ impl Pace {
 
     /// Waits for a turn. False if it was stopped meanwhile.
     pub fn turn(&self, stop: &AtomicBool) -> bool {
-        let start = {
-            let mut next = self.next.lock().unwrap_or_else(|e| e.into_inner());
-            let start = next.map_or_else(now, |next| next.max(now()));
-            *next = Some(start + self.interval);
-            start
-        };
-        sleep_until(start, stop)
+        sleep_until(self.slot(now()), stop)
+    }
+
+    /// Takes the next time to send, which is not before `now`.
+    fn slot(&self, now: Instant) -> Instant {
+        let mut next = self.next.lock().unwrap_or_else(|e| e.into_inner());
+        let start = next.map_or(now, |next| next.max(now));
+        *next = Some(start + self.interval);
+        start
     }
 
     /// Nobody sends before so long: the service asked for it.
     pub fn hold(&self, wait: Duration) {
+        self.hold_until(now() + wait);
+    }
+
+    fn hold_until(&self, then: Instant) {
         let mut next = self.next.lock().unwrap_or_else(|e| e.into_inner());
-        let then = now() + wait;
         *next = Some(next.map_or(then, |next| next.max(then)));
     }
 }
@@ -57,5 +62,27 @@ fn sleep_until(then: Instant, stop: &AtomicBool) -> bool {
             return true;
         }
         std::thread::sleep(left.min(Duration::from_millis(100)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_spaced() {
+        let (start, second) = (now(), Duration::from_secs(1));
+        let pace = Pace::new(30);
+        assert_eq!(pace.slot(start), start);
+        assert_eq!(pace.slot(start), start + 2 * second);
+        // Late is no reason to hurry afterwards.
+        assert_eq!(pace.slot(start + 9 * second), start + 9 * second);
+        assert_eq!(pace.slot(start + 9 * second), start + 11 * second);
+        pace.hold_until(start + 30 * second);
+        assert_eq!(pace.slot(start + 12 * second), start + 30 * second);
+        assert_eq!(pace.slot(start + 12 * second), start + 32 * second);
+        let free = Pace::new(0);
+        assert_eq!((free.slot(start), free.slot(start)), (start, start));
+        assert!(!free.turn(&AtomicBool::new(true)));
     }
 }
