@@ -24,6 +24,7 @@
 //! - [`source`]: formats that are read, the pins of what is read, and how it is found, downloaded, unpacked, cleaned and sampled.
 //! - [`recipe`], [`plan`], [`pipeline`], and [`stage`] with the verbs in the order of the path.
 //! - [`family`]: what a prompt is made of. [`embedder`], [`index`] and [`tokenizer`]: texts to vectors, vectors to nearest neighbours, texts to counts.
+//! - [`translator`]: services that are asked for text, and the memory that keeps every answer.
 //! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage.
 //! - [`manifest`], [`card`]: what a release says of itself. [`verify`](mod@verify), [`show`](mod@show): what reads one. [`cli`], [`report`], [`error`].
 //!
@@ -47,7 +48,7 @@
 //! # What is deliberately absent
 //!
 //! No scorer of model output: evaluators have their own; a release lists every answer to accept. No network but for pinned
-//! files ([`source::fetch`]), and none at all under `--offline`.
+//! files ([`source::fetch`]) and the services of a [`translator`], and none at all under `--offline`.
 
 pub mod card;
 pub mod cli;
@@ -71,4 +72,5 @@ pub mod store;
 pub mod story;
 pub mod table;
 pub mod tokenizer;
+pub mod translator;
 pub mod verify;

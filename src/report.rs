@@ -7,6 +7,11 @@ use std::time::{Duration, Instant};
 /// All bars, so that several at once stand below each other.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
+/// A line on stderr that does not run into the bars.
+pub fn warn(line: &str) {
+    BARS.suspend(|| eprintln!("warning: {line}"));
+}
+
 /// A bar of one stage.
 pub struct Progress {
     bar: ProgressBar,
@@ -19,7 +24,10 @@ impl Progress {
         let line = format!("{{prefix:>10}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit} {{rate}} ETA {{eta}}");
         if let Ok(style) = ProgressStyle::with_template(&line) {
             let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-                let _ = write!(out, "{}/s", HumanCount(state.per_sec() as u64));
+                let rate = state.per_sec();
+                // Services may answer less than once a second.
+                let _ =
+                    if rate < 10.0 { write!(out, "{rate:.1}/s") } else { write!(out, "{}/s", HumanCount(rate as u64)) };
             };
             bar.set_style(style.with_key("rate", rate));
         }

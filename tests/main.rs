@@ -22,3 +22,4 @@ mod simulator;
 mod solver;
 mod squad;
 mod tokens;
+mod translator;
