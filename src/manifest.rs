@@ -1,6 +1,7 @@
 //! What a release says of itself in `manifest.json`, and the accepted digests it is compared with.
 
 use crate::error::{Error, Result};
+use crate::family::reasoning::Example;
 use crate::hash::Digest;
 use crate::plan::{Filter, Plan};
 use crate::recipe::SourceKind;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The manifest's format.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// `manifest.json`. All numbers are integers; shares are in millionths.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -171,12 +172,26 @@ pub fn canary(name: &str, version: &str) -> String {
     format!("{name} {version} canary {}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..32])
 }
 
+/// The answerer that gives the answer of one of the prompt's worked examples.
+const COPIED: &str = "answer of an example";
+
 /// Scores the trivial answerers over the stories of a build.
-pub fn answerers(selected: &Selected, plan: &Plan) -> BTreeMap<SourceTask, BTreeMap<String, Score>> {
+pub fn answerers(
+    selected: &Selected,
+    examples: &[Vec<Example>],
+    plan: &Plan,
+) -> BTreeMap<SourceTask, BTreeMap<String, Score>> {
     let mut sums: BTreeMap<SourceTask, BTreeMap<&str, (u64, u64, u64)>> = BTreeMap::new();
     let mut golds: BTreeMap<SourceTask, BTreeMap<Answer, u64>> = BTreeMap::new();
-    for instance in &selected.instances {
+    for (n, instance) in selected.instances.iter().enumerate() {
         let task = instance.source_task();
+        if let Some(shown) = examples.get(n).filter(|shown| !shown.is_empty()) {
+            // A person in an example is never a person of the story: by name, to copy is always wrong.
+            let hits = shown.iter().filter(|example| example.answer == instance.answer).count() as u64;
+            let credit = hits * 1_000_000 / shown.len() as u64;
+            let sum = sums.entry(task).or_default().entry(COPIED).or_default();
+            *sum = (sum.0 + credit, sum.1 + 1_000_000 / candidates(instance.answer, task, plan), sum.2 + 1);
+        }
         *golds.entry(task).or_default().entry(instance.answer).or_default() += 1;
         let mut mentions = Mentions::default();
         instance.story.facts.iter().for_each(|fact| mentions.add(*fact));

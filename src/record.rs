@@ -160,6 +160,27 @@ pub struct Row {
     pub source_id: Option<String>,
     /// How the row was proven.
     pub certificate: &'static str,
+    /// Ids of the worked examples.
+    pub examples: Option<Vec<String>>,
+    /// Their answers, as printed.
+    pub example_labels: Option<Vec<String>>,
+    /// Of a row with the best sentences of another row alone: how they were found and how well.
+    pub retrieved: Option<Retrieved>,
+}
+
+/// How the sentences of a row were retrieved from those of a whole prompt, and what was lost.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Retrieved {
+    /// Name of the retriever.
+    pub retriever: &'static str,
+    /// Sentences that were asked for.
+    pub top_k: u64,
+    /// The sentences that are left have the gold as their one answer.
+    pub answerable: bool,
+    /// Share of all facts among them, in millionths.
+    pub recall: u64,
+    /// Share of the supporting facts among them, in millionths.
+    pub recall_supporting: u64,
 }
 
 /// A prompt under one more tokenizer.

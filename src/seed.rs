@@ -19,6 +19,12 @@ impl Seed {
         Digest::of_parts([b"nihbuild seed digest v1".as_slice(), &self.0])
     }
 
+    /// A seed of its own for a part that must share no stream with the rest.
+    pub fn child(&self, name: &str) -> Seed {
+        let key = Digest::of_parts([b"nihbuild child seed v1".as_slice(), &self.0, name.as_bytes()]);
+        Seed(key.0.to_vec())
+    }
+
     /// The random stream of one item of one stage. Two different (stage, id) never share a stream.
     pub fn derive(&self, stage: &str, id: &str) -> Rng {
         let key = Digest::of_parts([b"nihbuild seed v1".as_slice(), &self.0, stage.as_bytes(), id.as_bytes()]);

@@ -9,7 +9,7 @@ use crate::record::{NeedleSpan, Row};
 use arrow_array::builder::{ArrayBuilder, BooleanBuilder, Int64Builder, ListBuilder, StringBuilder, StructBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -45,7 +45,7 @@ impl FileConstants {
     /// Those of a file of a plan.
     pub fn of(plan: &Plan, file: &FilePlan) -> FileConstants {
         let language = file.language.to_string();
-        let own = || (Some(language.clone()), language.clone());
+        let own = || (Some(file.haystack.to_string()), file.question.to_string());
         let layout = plan.recipe.prompt.layout.filter(|_| plan.family == Family::Factoid);
         let (haystack_language, question_language) = match file.cell {
             None => own(),
@@ -113,16 +113,20 @@ fn first_span_fields() -> Fields {
 /// The columns of every family, in order. The digest of a row follows this order.
 pub static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| schema(FORMAT));
 
-/// The columns of releases of format 1, which are still read.
-static FIRST_SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| schema(1));
+/// The columns of releases of older formats, which are still read.
+static OLD_SCHEMAS: [LazyLock<Arc<Schema>>; 2] = [LazyLock::new(|| schema(1)), LazyLock::new(|| schema(2))];
 
 /// The columns of releases of a format.
 pub fn schema_of(format: u32) -> &'static Arc<Schema> {
-    if format == 1 { &FIRST_SCHEMA } else { &SCHEMA }
+    OLD_SCHEMAS.get(format.wrapping_sub(1) as usize).unwrap_or(&SCHEMA)
 }
 
 /// Columns that format 1 does not have.
-const SINCE_2: [&str; 2] = ["haystack_tokens", "moved"];
+pub const SINCE_2: [&str; 2] = ["haystack_tokens", "moved"];
+
+/// Columns that formats 1 and 2 do not have.
+pub const SINCE_3: [&str; 7] =
+    ["examples", "example_labels", "retriever", "top_k", "answerable", "recall", "recall_supporting"];
 
 fn schema(format: u32) -> Arc<Schema> {
     let span_fields = || if format == 1 { first_span_fields() } else { span_fields() };
@@ -163,11 +167,18 @@ fn schema(format: u32) -> Arc<Schema> {
         ("haystack_tokens", DataType::Int64),
         ("moved", DataType::Int64),
         ("repeats", DataType::Int64),
+        ("examples", list(text.clone())),
+        ("example_labels", list(text.clone())),
+        ("retriever", text.clone()),
+        ("top_k", DataType::Int64),
+        ("answerable", DataType::Boolean),
+        ("recall", DataType::Int64),
+        ("recall_supporting", DataType::Int64),
         ("source_id", text.clone()),
         ("certificate", text.clone()),
         ("prompt_sha256", text),
     ];
-    let known = |name: &str| format > 1 || !SINCE_2.contains(&name);
+    let known = |name: &str| (format > 1 || !SINCE_2.contains(&name)) && (format > 2 || !SINCE_3.contains(&name));
     let all: Vec<(&str, DataType)> = all.into_iter().filter(|(name, _)| known(name)).collect();
     Arc::new(Schema::new(fields(&all)))
 }
@@ -205,6 +216,18 @@ impl TextColumn {
         for row in rows {
             row.for_each(|value| builder.values().append_value(value));
             builder.append(true);
+        }
+        Arc::new(builder.finish())
+    }
+}
+
+impl TextColumn {
+    /// Lists, or null.
+    fn maybe_lists<'a>(rows: impl Iterator<Item = Option<&'a [String]>>) -> ArrayRef {
+        let mut builder = ListBuilder::new(StringBuilder::new()).with_field(item(DataType::Utf8));
+        for row in rows {
+            row.into_iter().flatten().for_each(|value| builder.values().append_value(value));
+            builder.append(row.is_some());
         }
         Arc::new(builder.finish())
     }
@@ -272,6 +295,18 @@ pub fn batch(rows: &[Row], prompts: StringArray, digests: &[Digest], file: &File
             "haystack_tokens" => maybe_ints(rows.iter().map(|r| r.haystack_tokens)),
             "moved" => maybe_ints(rows.iter().map(|r| r.moved)),
             "repeats" => maybe_ints(rows.iter().map(|r| r.repeats)),
+            "examples" => TextColumn::maybe_lists(rows.iter().map(|r| r.examples.as_deref())),
+            "example_labels" => TextColumn::maybe_lists(rows.iter().map(|r| r.example_labels.as_deref())),
+            "retriever" => maybe(|r| r.retrieved.as_ref().map(|found| found.retriever)),
+            "top_k" => maybe_ints(rows.iter().map(|r| r.retrieved.as_ref().map(|found| found.top_k))),
+            "answerable" => {
+                let answerable = rows.iter().map(|r| r.retrieved.as_ref().map(|found| found.answerable));
+                Arc::new(answerable.collect::<BooleanArray>())
+            }
+            "recall" => maybe_ints(rows.iter().map(|r| r.retrieved.as_ref().map(|found| found.recall))),
+            "recall_supporting" => {
+                maybe_ints(rows.iter().map(|r| r.retrieved.as_ref().map(|found| found.recall_supporting)))
+            }
             "source_id" => maybe(|r| r.source_id.as_deref()),
             "certificate" => text(|r| r.certificate),
             "prompt_sha256" => TextColumn::of(hex.iter().map(String::as_str)),

@@ -1,7 +1,9 @@
 //! The reasoning family: instruction, context of facts among distractors, question.
 
+use crate::error::{Error, Result};
+use crate::fail;
 use crate::language::{Kind, Pack};
-use crate::recipe::InstructionLanguage;
+use crate::recipe::Strategy;
 use crate::story::{Answer, Direction, Question, SourceTask, Story, Way};
 
 /// Where the context begins in a prompt.
@@ -10,7 +12,156 @@ pub const CONTEXT: &str = "<context>\n";
 /// Where it ends.
 pub const CONTEXT_END: &str = "</context>";
 
-/// A story in one language: the parts of a prompt around and inside the haystack.
+/// A strategy's template, in the structure of the paper's figures 17-19: instruction, context, examples, question, answer
+/// as JSON. The words are the language packs'.
+///
+/// `{instruction}`, `{context}`, `{question}`, `{json}` and `{json_reasoning}` (what the answer looks like), `{think}`,
+/// `{translate}` and `{examples}` are filled in; a line that a placeholder leaves empty is dropped.
+pub fn template(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::ZeroShot => "{instruction}\n\n<context>\n{context}</context>\n\n{question}\n{json}",
+        Strategy::Translation => "{instruction}\n\n<context>\n{context}</context>\n\n{question}\n{translate}\n{json}",
+        Strategy::ChainOfThought => {
+            "{instruction}\n\n<context>\n{context}</context>\n\n{question}\n{think}\n{json_reasoning}"
+        }
+        Strategy::FewShot => "{instruction}\n\n<context>\n{context}</context>\n\n{examples}\n\n{question}\n{json}",
+    }
+}
+
+const PLACEHOLDERS: [&str; 8] =
+    ["instruction", "context", "question", "json", "json_reasoning", "think", "translate", "examples"];
+
+/// Checks a template of a recipe: the context stands between its tags, the question on a line of its own behind it.
+pub fn check_template(strategy: Strategy, template: &str) -> Result<()> {
+    let mut names: Vec<&str> = Vec::new();
+    for part in pieces(template) {
+        if let Piece::Placeholder(name) = part {
+            if !PLACEHOLDERS.contains(&name) {
+                return Err(Error::new(format!("unknown placeholder {{{name}}}"))
+                    .help(format!("known are {{{}}}", PLACEHOLDERS.join("}, {"))));
+            }
+            if names.contains(&name) {
+                fail!("{{{name}}} stands there twice");
+            }
+            names.push(name);
+        }
+    }
+    let Some((head, tail)) = template.split_once("<context>\n{context}</context>\n") else {
+        fail!("the context must stand as \"<context>\\n{{context}}</context>\\n\"");
+    };
+    if head.contains("context>") || tail.contains("context>") {
+        fail!("the tags of the context stand there twice");
+    }
+    let Some(line) = tail.lines().position(|line| line == "{question}") else {
+        fail!("{{question}} must stand behind the context, on a line of its own");
+    };
+    let examples = tail.lines().position(|line| line == "{examples}");
+    match (strategy == Strategy::FewShot, names.contains(&"examples")) {
+        (true, _) if examples.is_none_or(|examples| examples > line) => {
+            fail!("{{examples}} must stand between context and question, on a line of its own")
+        }
+        (false, true) => fail!("{{examples}} belongs to few_shot alone"),
+        _ => Ok(()),
+    }
+}
+
+/// A part of a template.
+enum Piece<'a> {
+    Text(&'a str),
+    Placeholder(&'a str),
+}
+
+/// A brace that opens no lower-case word is text: JSON has braces too.
+fn pieces(template: &str) -> Vec<Piece<'_>> {
+    let mut all = Vec::new();
+    let (mut from, mut at) = (0, 0);
+    while let Some(open) = template[at..].find('{').map(|n| n + at) {
+        let name = template[open + 1..].split_once('}').map(|(name, _)| name);
+        match name.filter(|name| !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')) {
+            Some(name) => {
+                all.push(Piece::Text(&template[from..open]));
+                all.push(Piece::Placeholder(name));
+                at = open + name.len() + 2;
+                from = at;
+            }
+            None => at = open + 1,
+        }
+    }
+    all.push(Piece::Text(&template[from..]));
+    all
+}
+
+/// Who speaks in a prompt, and how.
+#[derive(Clone, Copy)]
+pub struct Voices<'a> {
+    /// Tells the story.
+    pub story: &'a Pack,
+    /// Asks; it has the story's persons.
+    pub question: &'a Pack,
+    /// Instructs.
+    pub guide: &'a Pack,
+    /// English, into which the context is to be translated.
+    pub english: &'a Pack,
+    /// The strategy.
+    pub strategy: Strategy,
+    /// Its template.
+    pub template: &'a str,
+}
+
+impl Voices<'_> {
+    /// The pack whose words the answer is given in.
+    fn answers(&self) -> &Pack {
+        if self.strategy == Strategy::Translation { self.english } else { self.question }
+    }
+
+    /// The gold as printed, in a list of one, and everything else that is accepted. Persons are called what the story
+    /// calls them; under [`Strategy::Translation`] in Latin letters.
+    pub fn gold(&self, answer: Answer) -> (Vec<String>, Vec<String>) {
+        let (gold, mut variants) = match (answer, self.strategy) {
+            (Answer::Actor(n), Strategy::Translation) => {
+                let name = self.story.citation(Kind::Actor, n).to_owned();
+                match self.story.latin(n).split_first() {
+                    Some((first, others)) => (first.clone(), [others, &[name]].concat()),
+                    None => (name, Vec::new()),
+                }
+            }
+            _ => {
+                let (gold, variants) = answers(answer, self.answers());
+                (gold.into_iter().next().unwrap_or_default(), variants)
+            }
+        };
+        if self.strategy != Strategy::Translation && self.story.code() != self.question.code() {
+            // What the story itself prints is no wrong answer.
+            let (own, others) = answers(answer, self.story);
+            variants.extend(own.into_iter().chain(others));
+        }
+        variants.sort();
+        variants.dedup();
+        variants.retain(|v| *v != gold);
+        (vec![gold], variants)
+    }
+
+    /// The gold in a language of the recipe; in prompts of several languages persons keep the story's names.
+    pub fn gold_in(&self, answer: Answer, pack: &Pack, monolingual: bool) -> Vec<String> {
+        match answer {
+            Answer::Actor(n) if !monolingual => vec![self.story.citation(Kind::Actor, n).to_owned()],
+            _ => answers(answer, pack).0,
+        }
+    }
+}
+
+/// A story with its answer, as a few-shot prompt shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Example {
+    /// `qa3-e00017`: the task, and its number in the pool of examples.
+    pub id: String,
+    /// The story, told of persons whom neither the prompt's story nor any distractor names.
+    pub story: Story,
+    /// Its answer.
+    pub answer: Answer,
+}
+
+/// A story in its languages: the parts of a prompt around and inside the haystack.
 pub struct LocalStory {
     /// From the instruction to the start of the context, ended by a line feed.
     pub head: String,
@@ -23,24 +174,73 @@ pub struct LocalStory {
 }
 
 impl LocalStory {
-    /// Writes a story in a pack's language. `english` is the English pack, for English instructions.
-    pub fn new(story: &Story, pack: &Pack, english: &Pack, instruction: InstructionLanguage) -> LocalStory {
-        let guide = match instruction {
-            InstructionLanguage::Story => pack,
-            InstructionLanguage::En => english,
+    /// Writes a story.
+    pub fn new(story: &Story, voices: &Voices<'_>, examples: &[Example]) -> LocalStory {
+        let question = voices.question.sentence(story.question.message());
+        let guide = voices.guide.prompt();
+        let worked = worked(voices, examples);
+        let fill = |name: &str| match name {
+            "instruction" => instruct(story.task, voices.guide, voices.answers()),
+            "question" => voices.question.prompt().question.replace("{question}", &question),
+            "json" => guide.json.clone(),
+            "json_reasoning" => guide.json_reasoning.clone(),
+            "think" => guide.chain_of_thought.clone(),
+            // English needs no translation into English.
+            "translate" if voices.story.code() == "en" && voices.question.code() == "en" => String::new(),
+            "translate" => guide.translate.clone(),
+            "examples" => worked.clone(),
+            _ => String::new(),
         };
-        let question = pack.sentence(story.question.message());
-        let asked = pack.prompt().question.replace("{question}", &question);
+        let (head, tail) = voices.template.split_once("{context}").unwrap_or((voices.template, ""));
         LocalStory {
-            head: format!("{}\n\n{CONTEXT}", instruct(story.task, guide, pack)),
-            facts: story.facts.iter().map(|fact| pack.sentence(fact.message()) + "\n").collect(),
-            tail: format!("{CONTEXT_END}\n\n{asked}\n{}", guide.prompt().json),
+            head: filled(head, &fill),
+            facts: story.facts.iter().map(|fact| voices.story.sentence(fact.message()) + "\n").collect(),
+            tail: filled(tail, &fill),
             question,
         }
     }
 }
 
-/// The task's instruction in the guide's language, with the labels of the context's language.
+/// A template with its placeholders filled in.
+fn filled(template: &str, fill: &dyn Fn(&str) -> String) -> String {
+    let mut text = String::new();
+    for line in template.split_inclusive('\n') {
+        let mut made = String::new();
+        let mut held = false;
+        for piece in pieces(line) {
+            match piece {
+                Piece::Text(text) => made.push_str(text),
+                Piece::Placeholder(name) => {
+                    held = true;
+                    made.push_str(&fill(name));
+                }
+            }
+        }
+        if !(held && made.trim().is_empty()) {
+            text.push_str(&made);
+        }
+    }
+    text
+}
+
+/// The worked examples of a few-shot prompt.
+fn worked(voices: &Voices<'_>, examples: &[Example]) -> String {
+    let mut text = voices.guide.prompt().examples.clone();
+    for Example { story, answer, .. } in examples {
+        text.push_str("\n<example>\n");
+        for fact in &story.facts {
+            voices.story.write(fact.message(), &mut text);
+            text.push('\n');
+        }
+        let question = voices.question.sentence(story.question.message());
+        text.push_str(&voices.question.prompt().question.replace("{question}", &question));
+        let answer = voices.gold(*answer).0.remove(0);
+        text.push_str(&format!("\n{{\"answer\": {}}}\n</example>", serde_json::Value::String(answer)));
+    }
+    text
+}
+
+/// The task's instruction in the guide's language, with the labels of the answer's language.
 fn instruct(task: SourceTask, guide: &Pack, pack: &Pack) -> String {
     let words = guide.instructions();
     let body = match task.number() {
@@ -173,11 +373,12 @@ fn orders(n: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// The question that a final prompt asks, read from its text: the sentence after the context.
+/// The question that a final prompt asks, read from its text: the last line behind the context that asks one. (Worked
+/// examples stand before it.)
 pub fn question_of(prompt_tail: &str, pack: &Pack) -> Option<Question> {
     let template = &pack.prompt().question;
     let (before, after) = template.split_once("{question}")?;
-    let line = prompt_tail.strip_prefix(CONTEXT_END)?.strip_prefix("\n\n")?.lines().next()?;
-    let sentence = line.strip_prefix(before)?.strip_suffix(after)?;
-    Question::of(pack.read(sentence).ok()?)
+    let behind = prompt_tail.strip_prefix(CONTEXT_END)?;
+    let line = behind.lines().rev().find_map(|line| line.strip_prefix(before)?.strip_suffix(after))?;
+    Question::of(pack.read(line).ok()?)
 }

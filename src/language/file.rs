@@ -249,6 +249,7 @@ pub(crate) struct PromptWords {
     pub passages: String,
     #[allow(dead_code, reason = "a word every pack must have; the passage family reads it")]
     pub answer: String,
+    #[allow(dead_code, reason = "a word every pack must have; few-shot prompts have tags in its place")]
     pub example: String,
     /// The JSON that is asked for after a chain of thought; empty in packs of old releases.
     #[serde(default)]

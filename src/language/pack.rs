@@ -71,6 +71,8 @@ pub struct Pack {
     latin: Vec<Vec<String>>,
     /// It has what qa11-qa20 need.
     late: bool,
+    /// Its file.
+    text: String,
     reader: Option<Reader>,
 }
 
@@ -79,12 +81,13 @@ impl Pack {
     pub fn parse(text: &str) -> Result<Pack> {
         check_characters(text)?;
         let file: File = toml::from_str(text).map_err(|e| Error::new(e.to_string().trim_end().to_owned()))?;
-        Pack::of(file, Digest::of(text))
+        Pack::of(file, Digest::of(text), text)
     }
 
-    /// The embedded or released pack of a text with the persons of another pack: each is called what they are called
-    /// there. Sentences about a story in another language need it.
-    pub fn parse_with_cast(text: &str, other: &Pack) -> Result<Pack> {
+    /// This pack with the persons of another: each is called what they are called there. Sentences about a story in another
+    /// language need it.
+    pub fn with_cast(&self, other: &Pack) -> Result<Pack> {
+        let text = self.text.as_str();
         let mut file: File = toml::from_str(text).map_err(|e| Error::new(e.to_string().trim_end().to_owned()))?;
         let cast = &mut file.cast;
         let persons = cast.story.iter_mut().chain(&mut cast.extra).chain(&mut cast.further);
@@ -96,10 +99,10 @@ impl Pack {
         latin.retain(|_, all| !all.is_empty());
         file.latin = latin;
         let digest = Digest::of_parts([text.as_bytes(), other.digest.0.as_slice()]);
-        Pack::of(file, digest)
+        Pack::of(file, digest, text)
     }
 
-    fn of(file: File, digest: Digest) -> Result<Pack> {
+    fn of(file: File, digest: Digest, text: &str) -> Result<Pack> {
         let late = !file.cast.further.is_empty();
         let forms = build_forms(&file)?;
         let mut patterns = Vec::with_capacity(PATTERNS.len());
@@ -176,6 +179,7 @@ impl Pack {
             factoids: file.factoids,
             latin,
             late,
+            text: text.to_owned(),
             reader: None,
         };
         pack.reader = Some(Reader::new(&pack));

@@ -1,12 +1,13 @@
 //! The path of the reasoning family: stories, spread over haystacks of distractors.
 
 use super::{Drift, Finished, Outcome, Stages, beside, identity};
-use crate::embedder::{Role, ngram};
+use crate::embedder::{Role, dot, ngram};
 use crate::error::{Error, Result};
 use crate::hash::Digest;
-use crate::language::Language;
+use crate::language::{self, Language};
 use crate::manifest;
-use crate::plan::{FilePlan, Plan};
+use crate::family::reasoning::Example;
+use crate::plan::{FilePlan, Plan, Voice};
 use crate::recipe::{By, EmbedderName, Kind, Length, Ranking, Recipe, Strategy};
 use crate::record::{Instance, LocalPool, Passage};
 use crate::report::{Progress, Stopwatch};
@@ -19,7 +20,8 @@ use crate::stage::natural::{self, Natural};
 use crate::stage::select::{self, Selected, select};
 use crate::stage::stories::{Inputs, Ranked, Side, holds};
 use crate::stage::write::{FileRows, write};
-use crate::stage::{distractors, retrieve};
+use crate::stage::{distractors, examples, retrieve};
+use crate::story::SourceTask;
 use crate::store::{Key, Lists, Store};
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
@@ -35,7 +37,7 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     let keys = Keys::new(plan, &ingested, natural.as_ref());
     let mut pins = Pins::new(plan);
     let ranked = Prepared::new(plan, store, &keys, &ingested, natural.as_ref(), &mut pins, &mut watch)?;
-    let Prepared { selected, pools, ranked, mut stages } = ranked;
+    let Prepared { selected, examples, pools, ranked, mut stages } = ranked;
     stages.splice(0..0, keys.all());
     let identity = identity(plan, &stages, &pins);
     if folder.exists() {
@@ -44,7 +46,7 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     let lines = read_pools(plan, &pools)?;
     watch.lap("read back");
     check_seams(plan, &pools)?;
-    let sizes = sizes(plan, &selected);
+    let sizes = sizes(plan, &selected, &examples);
     let files = Fitting { plan, selected: &selected, sizes: &sizes, pools: &pools, ranked: &ranked }.rows()?;
     watch.lap("fit");
     let partial = beside(&folder, "partial");
@@ -56,9 +58,9 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
             Some(Side { language, kind, pool, lines, ranked: &ranked[&(kind, ranking_of(plan, language, kind))] })
         })
         .collect();
-    let primary: BTreeMap<Language, Vec<Sizes>> =
-        sizes.into_iter().map(|(language, each)| (language, each.into_iter().next().unwrap_or_default())).collect();
-    let inputs = Inputs { plan, instances: &selected.instances, sizes: &primary, sides: &sides };
+    let primary: BTreeMap<Voice, Vec<Sizes>> =
+        sizes.into_iter().map(|(voice, each)| (voice, each.into_iter().next().unwrap_or_default())).collect();
+    let inputs = Inputs { plan, instances: &selected.instances, sizes: &primary, examples: &examples, sides: &sides };
     write(plan, &inputs, &files, &journal)?;
     watch.lap("write");
     let distinct = lines.iter().filter(|((_, kind), _)| *kind == Kind::Synthetic);
@@ -72,7 +74,7 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     }
     manifest.refused = selected.refused.clone();
     manifest.starts = selected.starts.iter().map(|(task, length)| (*task, length.to_string())).collect();
-    manifest.answerers = manifest::answerers(&selected, plan);
+    manifest.answerers = manifest::answerers(&selected, &examples, plan);
     manifest.distinct_sentences = distinct;
     manifest.passages = natural.map(|n| n.facts);
     finished.outcome(manifest, &partial, folder, watch)
@@ -93,7 +95,7 @@ pub(super) fn drift(plan: &Plan, store: &Store) -> Result<Drift> {
     let mut sides = Vec::new();
     for mut pins in [Pins::new(plan).remembering(), Pins::fresh(plan).remembering()] {
         let prepared = Prepared::new(plan, store, &keys, &ingested, natural.as_ref(), &mut pins, &mut watch)?;
-        let sizes = sizes(plan, &prepared.selected);
+        let sizes = sizes(plan, &prepared.selected, &prepared.examples);
         let Prepared { selected, pools, ranked, .. } = &prepared;
         let files = Fitting { plan, selected, sizes: &sizes, pools, ranked }.rows()?;
         sides.push((pins, prepared, files));
@@ -105,7 +107,7 @@ pub(super) fn drift(plan: &Plan, store: &Store) -> Result<Drift> {
         drift.lists(a, b)?;
     }
     for (a, b) in pinned.2.iter().zip(&fresh.2) {
-        let key = (a.file.kind, ranking_of(plan, a.file.language, a.file.kind));
+        let key = (a.file.kind, ranking_of(plan, a.file.haystack, a.file.kind));
         let pairs = a.groups.iter().flatten().zip(b.groups.iter().flatten());
         for (x, y) in pairs {
             let instance = &pinned.1.selected.instances[x.instance as usize];
@@ -126,6 +128,8 @@ pub(super) fn drift(plan: &Plan, store: &Store) -> Result<Drift> {
 /// What the rows are made of.
 struct Prepared {
     selected: Selected,
+    /// Worked examples of each instance; none without a few-shot strategy.
+    examples: Vec<Vec<Example>>,
     pools: Pools,
     ranked: Rankings,
     /// Keys of the rankings, which depend on the vectors.
@@ -142,7 +146,9 @@ impl Prepared {
         pins: &mut Pins<'_>,
         watch: &mut Stopwatch,
     ) -> Result<Prepared> {
-        let selected: Selected = store.get_or(&keys.select, || select(plan, ingested))?;
+        let shown = examples::pool(&plan.recipe, &plan.seed);
+        let selected: Selected = store.get_or(&keys.select, || select(plan, ingested, &shown))?;
+        let examples = worked(plan, &selected, &shown, pins)?;
         watch.lap("select");
         let passages: Vec<Passage> = match plan.kinds.contains(&Kind::Synthetic) {
             true => store.get_or(&keys.pool, || Ok(synthetic(plan)))?,
@@ -166,8 +172,41 @@ impl Prepared {
             }
         }
         watch.lap("retrieve");
-        Ok(Prepared { selected, pools, ranked, stages })
+        Ok(Prepared { selected, examples, pools, ranked, stages })
     }
+}
+
+/// The worked examples of each instance, by similarity.
+fn worked(
+    plan: &Plan,
+    selected: &Selected,
+    pool: &examples::Pool,
+    pins: &mut Pins<'_>,
+) -> Result<Vec<Vec<Example>>> {
+    if pool.is_empty() {
+        return Ok(Vec::new());
+    }
+    let stories: Vec<(SourceTask, String)> =
+        pool.iter().flat_map(|(task, all)| all.iter().map(|(story, _)| (*task, examples::text(&plan.english, story)))).collect();
+    let mut starts: BTreeMap<SourceTask, usize> = BTreeMap::new();
+    for (n, (task, _)) in stories.iter().enumerate() {
+        starts.entry(*task).or_insert(n);
+    }
+    let shown = pins.vectors(&Texts {
+        what: "examples".to_owned(),
+        role: Role::Passage,
+        ids: stories.iter().enumerate().map(|(n, (task, _))| examples::id(*task, n - starts[task])).collect(),
+        texts: stories.iter().map(|(_, text)| text.as_str()).collect(),
+    })?;
+    let texts: Vec<String> = selected.instances.iter().map(|i| examples::text(&plan.english, &i.story)).collect();
+    let asked = pins.vectors(&Texts {
+        what: "queries of examples".to_owned(),
+        role: Role::Query,
+        ids: selected.instances.iter().map(|instance| instance.id.clone()).collect(),
+        texts: texts.iter().map(String::as_str).collect(),
+    })?;
+    let score = |index: usize, task: SourceTask, n: usize| dot(shown.of(starts[&task] + n), asked.of(index));
+    examples::of_all(&plan.recipe, &plan.seed, &selected.instances, pool, score)
 }
 
 /// The key of the synthetic pool: it depends on the recipe and its seed alone.
@@ -184,6 +223,7 @@ pub fn pool_key(recipe: &Recipe, seed: Digest) -> Key {
 pub struct Keys {
     select: Key,
     pool: Key,
+    examples: Option<Key>,
     local: BTreeMap<(Language, Kind), Key>,
     vectors: BTreeMap<Language, Key>,
 }
@@ -205,6 +245,8 @@ impl Keys {
                 "tokenizers": plan.ledger.bounding().iter().map(|t| t.digest()).collect::<Vec<_>>(),
                 "strategies": recipe.prompt.strategies, "special": recipe.tokens.special,
                 "instruction": recipe.prompt.instruction_language, "instances": plan.instances(),
+                "templates": recipe.prompt.templates, "examples": (recipe.prompt.worked(), examples::VERSION),
+                "voices": select::voices(plan),
             }),
             inputs,
         };
@@ -239,12 +281,15 @@ impl Keys {
                 vectors.insert(*language, key);
             }
         }
-        Keys { select, pool, local, vectors }
+        let few = recipe.prompt.strategies.contains(&Strategy::FewShot);
+        let examples = few.then(|| examples::key(recipe, seed));
+        Keys { select, pool, examples, local, vectors }
     }
 
     /// Every key that the plan needs, in the order of the path.
     pub fn all(&self) -> Stages {
         let mut all = vec![("select".to_owned(), self.select.clone()), ("distractors".to_owned(), self.pool.clone())];
+        all.extend(self.examples.iter().map(|key| ("examples".to_owned(), key.clone())));
         all.extend(self.local.iter().map(|((l, kind), key)| (format!("localize {l} {}", kind.name()), key.clone())));
         all.extend(self.vectors.iter().map(|(l, key)| (format!("embed {l}"), key.clone())));
         all
@@ -261,7 +306,7 @@ type Pools = BTreeMap<(Language, Kind), LocalPool>;
 fn is_written(plan: &Plan, language: Language, kind: Kind) -> bool {
     // Where all languages hold the same distractors, those that a flag leaves out still set them.
     let files = if plan.recipe.budget.by == By::Content { &plan.grid } else { &plan.files };
-    files.iter().any(|file| (file.language, file.kind) == (language, kind))
+    files.iter().any(|file| (file.haystack, file.kind) == (language, kind))
 }
 
 fn pools(plan: &Plan, store: &Store, keys: &Keys, passages: &[Passage], natural: Option<&Natural>) -> Result<Pools> {
@@ -386,15 +431,15 @@ impl RankKind<'_> {
                 queries.push(made);
             }
         }
-        let key = Key {
-            stage: "retrieve",
-            version: retrieve::VERSION,
-            params: json!({
-                "query": recipe.retrieval.query, "variant": recipe.distractors.variant, "language": own,
-                "kind": self.kind, "need": recipe.budget.tokens(plan.largest()),
-            }),
-            inputs,
-        };
+        let spoken: Vec<(Language, Language)> = foreign(plan);
+        let mut params = json!({
+            "query": recipe.retrieval.query, "variant": recipe.distractors.variant, "language": own,
+            "kind": self.kind, "need": recipe.budget.tokens(plan.largest()),
+        });
+        if !spoken.is_empty() {
+            params["spoken"] = json!(spoken);
+        }
+        let key = Key { stage: "retrieve", version: retrieve::VERSION, params, inputs };
         let instances = &self.selected.instances;
         let lists = self.store.lists(&key, |push| {
             for (language, vectors) in languages.iter().zip(&mut vectors) {
@@ -413,6 +458,7 @@ impl RankKind<'_> {
                 .zip(vectors.iter().flatten())
                 .map(|(l, vectors)| retrieve::Side { pool: &pools[&(*l, self.kind)], vectors })
                 .collect();
+            let names = clashes(plan, pools, self.kind);
             let progress = Progress::new("retrieve", instances.len() as u64, "instances");
             // Chunk by chunk, so that memory does not grow with the number of instances.
             for (c, chunk) in instances.chunks(64).enumerate() {
@@ -432,11 +478,12 @@ impl RankKind<'_> {
                                 }
                             })
                             .collect();
-                        let allowed = match self.kind {
+                        let mut allowed = match self.kind {
                             Kind::Synthetic => retrieve::allowed(instance, self.passages, recipe.distractors.variant),
                             // Passages that name anything of the stories were dropped before.
                             _ => vec![true; sides[0].pool.len()],
                         };
+                        allowed.iter_mut().zip(&names).for_each(|(allowed, clash)| *allowed &= !clash);
                         retrieve::rank(plan, instance, &sides, &queries, &allowed)
                     })
                     .collect::<Result<Vec<_>>>()?;
@@ -450,6 +497,31 @@ impl RankKind<'_> {
         })?;
         Ok((key, lists))
     }
+}
+
+/// Languages of story and haystack, where they differ.
+fn foreign(plan: &Plan) -> Vec<(Language, Language)> {
+    let mut all: Vec<(Language, Language)> =
+        plan.grid.iter().filter(|file| file.language != file.haystack).map(|f| (f.language, f.haystack)).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Passages that hold, in the language of a haystack, the name of a person of a story told in another: a name may be
+/// common in both. Empty where every haystack speaks its story's language.
+fn clashes(plan: &Plan, pools: &Pools, kind: Kind) -> Vec<bool> {
+    let mut clash = Vec::new();
+    for (story, haystack) in foreign(plan) {
+        let names: Vec<String> = distractors::story_actors()
+            .flat_map(|actor| plan.pack(story).forms_of(language::Kind::Actor, actor))
+            .map(|name| name.to_lowercase())
+            .collect();
+        let pool = &pools[&(haystack, kind)];
+        clash.resize(pool.len(), false);
+        clash.par_iter_mut().enumerate().for_each(|(n, clash)| *clash |= distractors::holds(pool.passage(n), &names));
+    }
+    clash
 }
 
 fn read_pools<'a>(plan: &Plan, pools: &'a Pools) -> Result<BTreeMap<(Language, Kind), Lines<'a>>> {
@@ -486,21 +558,23 @@ fn check_seams(plan: &Plan, pools: &Pools) -> Result<()> {
     Ok(())
 }
 
-/// By language and bounding tokenizer, the primary one first: counts of each instance.
-type AllSizes = BTreeMap<Language, Vec<Vec<Sizes>>>;
+/// By voice and bounding tokenizer, the primary one first: counts of each instance.
+type AllSizes = BTreeMap<Voice, Vec<Vec<Sizes>>>;
 
-fn sizes(plan: &Plan, selected: &Selected) -> AllSizes {
-    let of = |language: Language, tokenizer: &Tokenizer| {
-        let pack = plan.pack(language);
-        let sizes = |instance: &Instance| Sizes::of(&local_story(plan, instance, pack), plan, tokenizer);
-        selected.instances.par_iter().map(sizes).collect()
+fn sizes(plan: &Plan, selected: &Selected, examples: &[Vec<Example>]) -> AllSizes {
+    let of = |voice: Voice, tokenizer: &Tokenizer| {
+        let sizes = |(n, instance): (usize, &Instance)| {
+            let examples = examples.get(n).map_or(&[][..], Vec::as_slice);
+            Sizes::of(&local_story(plan, instance, voice, examples), plan, tokenizer)
+        };
+        selected.instances.par_iter().enumerate().map(sizes).collect()
     };
     let files = if plan.recipe.budget.by == By::Content { &plan.grid } else { &plan.files };
-    let mut languages: Vec<Language> = files.iter().map(|file| file.language).collect();
-    languages.sort();
-    languages.dedup();
-    let each = |language| plan.ledger.bounding().iter().map(|tokenizer| of(language, tokenizer)).collect();
-    languages.into_iter().map(|language| (language, each(language))).collect()
+    let mut voices: Vec<Voice> = files.iter().map(FilePlan::voice).collect();
+    voices.sort();
+    voices.dedup();
+    let each = |voice| plan.ledger.bounding().iter().map(|tokenizer| of(voice, tokenizer)).collect();
+    voices.into_iter().map(|voice| (voice, each(voice))).collect()
 }
 
 /// What fitting rows needs.
@@ -512,8 +586,12 @@ struct Fitting<'a> {
     ranked: &'a Rankings,
 }
 
-/// The least passages that an instance's row has in any language, by length, strategy and kind, and instance.
-type Least = BTreeMap<(Length, Strategy, Kind), Vec<u32>>;
+/// The least passages that an instance's row has in any of the files that share its context, by instance: of all
+/// strategies, and where all languages hold the same distractors, of all languages.
+type Least = BTreeMap<Shared, Vec<u32>>;
+
+/// What such files have in common.
+type Shared = (Option<(Language, Language, Language)>, Length, Kind);
 
 impl Fitting<'_> {
     /// Fits every row of every file.
@@ -521,11 +599,17 @@ impl Fitting<'_> {
         let plan = self.plan;
         let others = self.others();
         let mut least = Least::new();
-        if plan.recipe.budget.by == By::Content {
-            for file in &plan.grid {
+        let by_content = plan.recipe.budget.by == By::Content;
+        let key = |file: &FilePlan| -> Shared {
+            let spoken = (file.language, file.haystack, file.question);
+            ((!by_content).then_some(spoken), file.length, file.kind)
+        };
+        // Strategies share contexts, so the longest of them sets the size; a build of one strategy and by tokens needs no
+        // second look.
+        if by_content || plan.recipe.prompt.strategies.len() > 1 {
+            for file in if by_content { &plan.grid } else { &plan.files } {
                 let rows = self.file(file, &others)?;
-                let key = (file.length, file.strategy, file.kind);
-                let entry = least.entry(key).or_insert_with(|| vec![u32::MAX; self.selected.instances.len()]);
+                let entry = least.entry(key(file)).or_insert_with(|| vec![u32::MAX; self.selected.instances.len()]);
                 for row in rows {
                     let mine = &mut entry[row.instance as usize];
                     *mine = row.passages.min(*mine);
@@ -534,8 +618,8 @@ impl Fitting<'_> {
         }
         let file = |file: &FilePlan| -> Result<FileRows> {
             let mut rows = self.file(file, &others)?;
-            if let Some(least) = least.get(&(file.length, file.strategy, file.kind)) {
-                let pool = &self.pools[&(file.language, file.kind)];
+            if let Some(least) = least.get(&key(file)) {
+                let pool = &self.pools[&(file.haystack, file.kind)];
                 for row in &mut rows {
                     let ranking = self.ranking(file, row.instance as usize)?;
                     *row = shorten(*row, least[row.instance as usize], &ranking, pool);
@@ -556,7 +640,7 @@ impl Fitting<'_> {
     }
 
     fn ranking(&self, file: &FilePlan, index: usize) -> Result<Vec<u32>> {
-        let ranked = &self.ranked[&(file.kind, ranking_of(self.plan, file.language, file.kind))];
+        let ranked = &self.ranked[&(file.kind, ranking_of(self.plan, file.haystack, file.kind))];
         match self.plan.budget(file.length, file.strategy) {
             Some(_) => ranked.get(self.plan, index, &self.selected.instances[index]),
             None => Ok(Vec::new()),
@@ -564,10 +648,10 @@ impl Fitting<'_> {
     }
 
     fn file(&self, file: &FilePlan, others: &BTreeMap<(Language, Kind), Vec<Vec<u32>>>) -> Result<Vec<RowPlan>> {
-        let side = (file.language, file.kind);
+        let side = (file.haystack, file.kind);
         let pool = &self.pools[&side];
         let budget = self.plan.budget(file.length, file.strategy);
-        let sizes = &self.sizes[&file.language];
+        let sizes = &self.sizes[&file.voice()];
         let selected = self.selected;
         let rows = selected.instances.par_iter().enumerate().filter(|(_, i)| holds(&selected.starts, i, file.length));
         let rows = rows.map(|(index, _)| {

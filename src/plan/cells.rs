@@ -17,21 +17,81 @@ pub fn files(recipe: &Recipe) -> Vec<FilePlan> {
     }
 }
 
+/// Languages of story, haystack and question, in the order of the recipe's lists. Without a haystack (at 0k) the story
+/// stands alone.
+fn voices(recipe: &Recipe, alone: bool) -> Vec<(Language, Language, Language)> {
+    let grid = &recipe.grid;
+    let stories = grid.story.as_ref().unwrap_or(&grid.languages);
+    let mut all = Vec::new();
+    for &story in stories {
+        let own = vec![Haystack::In(story)];
+        let haystacks = if alone { &own } else { grid.haystack.as_ref().unwrap_or(&own) };
+        for haystack in haystacks.iter().filter_map(single).filter(|h| alone || is_wanted(recipe, story, Haystack::In(*h))) {
+            let question = match grid.question {
+                None | Some(QuestionLanguage::Needle) => story,
+                Some(QuestionLanguage::Haystack) => haystack,
+                Some(QuestionLanguage::Fixed(language)) => language,
+            };
+            all.push((story, haystack, question));
+        }
+    }
+    all
+}
+
+/// What a recipe of stories says of languages.
+pub(super) fn check_stories(recipe: &Recipe) -> Result<()> {
+    let grid = &recipe.grid;
+    let languages = &grid.languages;
+    let haystacks = grid.haystack.as_deref().unwrap_or_default();
+    if haystacks.contains(&Haystack::Multilingual) {
+        return Err(Error::new("grid.haystack names multilingual, which is MLNeedle's alone")
+            .help("name languages: each story then stands in a haystack of each"));
+    }
+    for (key, used) in [
+        ("grid.story", grid.story.clone().unwrap_or_default()),
+        ("grid.haystack", haystacks.iter().filter_map(single).collect()),
+        ("grid.question", grid.question.iter().filter_map(fixed).collect()),
+    ] {
+        no_repeats_or_none(key, &used)?;
+        if let Some(language) = used.iter().find(|l| !languages.contains(l)) {
+            return Err(Error::new(format!("{key} names {language}, which grid.languages does not"))
+                .help("add it to grid.languages"));
+        }
+    }
+    if grid.pairs.is_some() && grid.haystack.is_none() {
+        fail!("grid.pairs does nothing: without grid.haystack each story stands in a haystack of its own language");
+    }
+    let lengths = || grid.lengths.iter().filter(|length| length.0 > 0);
+    if lengths().next().is_some() && voices(recipe, false).is_empty() {
+        fail!("grid.pairs leaves no pair of story and haystack languages");
+    }
+    Ok(())
+}
+
+fn no_repeats_or_none(key: &str, list: &[Language]) -> Result<()> {
+    if list.is_empty() { Ok(()) } else { no_repeats(key, list) }
+}
+
 fn story_files(recipe: &Recipe) -> Vec<FilePlan> {
     let (strategies, kinds) = (&recipe.prompt.strategies, recipe.distractors.kind.list());
     let mut all = Vec::new();
     for &length in &recipe.grid.lengths {
-        for &language in &recipe.grid.languages {
+        for (language, haystack, question) in voices(recipe, length.0 == 0) {
             for &strategy in strategies {
                 for &kind in &kinds {
-                    let mut config = format!("{language}_{length}");
+                    let mut config = match (language == haystack, language == question) {
+                        (true, true) => format!("{language}_{length}"),
+                        _ if length.0 == 0 => format!("{language}_{question}_{length}"),
+                        _ => format!("{language}_{haystack}_{question}_{length}"),
+                    };
                     if strategies.len() > 1 {
                         config += &format!("_{}", strategy.name());
                     }
                     if kinds.len() > 1 {
                         config += &format!("_{}", kind.name());
                     }
-                    all.push(FilePlan { language, length, strategy, kind, cell: None, needle: None, config });
+                    let (cell, needle) = (None, None);
+                    all.push(FilePlan { language, haystack, question, length, strategy, kind, cell, needle, config });
                 }
             }
         }
@@ -62,7 +122,9 @@ fn cell_files(recipe: &Recipe) -> Vec<FilePlan> {
                 }
                 let cell = Some(Cell { haystack, question, prompt });
                 let (strategy, kind) = (Strategy::ZeroShot, Kind::Natural);
-                let file = FilePlan { language: needle, length, strategy, kind, cell, needle: None, config };
+                let language = needle;
+                let own = FilePlan::of(language, length, strategy, kind, config);
+                let file = FilePlan { cell, ..own };
                 if !all.contains(&file) {
                     all.push(file);
                 }
@@ -76,15 +138,19 @@ fn cell_files(recipe: &Recipe) -> Vec<FilePlan> {
 pub fn pairs(recipe: &Recipe) -> Vec<(Language, Haystack)> {
     let needles = recipe.grid.needle.clone().unwrap_or_default();
     let haystacks = recipe.grid.haystack.clone().unwrap_or_default();
-    let wanted = |needle: Language, haystack: Haystack| match &recipe.grid.pairs {
+    let all = needles.iter().flat_map(|n| haystacks.iter().map(move |h| (*n, *h)));
+    all.filter(|(needle, haystack)| is_wanted(recipe, *needle, *haystack)).collect()
+}
+
+/// Does `grid.pairs` leave this pair of needle, or story, and haystack?
+fn is_wanted(recipe: &Recipe, needle: Language, haystack: Haystack) -> bool {
+    match &recipe.grid.pairs {
         None | Some(Pairs::All) => true,
         Some(Pairs::Monolingual) => haystack == Haystack::In(needle),
         Some(Pairs::NeedleVaries) => matches!(haystack, Haystack::In(language) if language.code() == "en"),
         Some(Pairs::HaystackVaries) => needle.code() == "en",
         Some(Pairs::List(list)) => list.contains(&(needle, haystack)),
-    };
-    let all = needles.iter().flat_map(|n| haystacks.iter().map(move |h| (*n, *h)));
-    all.filter(|(needle, haystack)| wanted(*needle, *haystack)).collect()
+    }
 }
 
 /// Fills in and checks what a recipe of MLNeedle's leaves out.

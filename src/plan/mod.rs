@@ -7,10 +7,11 @@ pub use cells::{files, pairs};
 
 use crate::error::{Error, Result};
 use crate::fail;
+use crate::family::reasoning::{self, Voices};
 use crate::hash::Digest;
 use crate::language::{Language, Pack};
 use crate::recipe::{
-    Allowance, By, CollectionKind, Engine, Family, Haystack, Kind, Last, Length, Model, Position, PromptKind, Ranking,
+    Allowance, By, CollectionKind, Engine, InstructionLanguage, Family, Haystack, Kind, Last, Length, Model, Position, PromptKind, Ranking,
     Recipe, SeedSource, Strategy, Task, TaskKey,
 };
 use crate::seed::Seed;
@@ -43,7 +44,8 @@ impl Filter {
             Some(Haystack::In(language)) => l.contains(&language),
             Some(Haystack::Multilingual) | None => true,
         };
-        self.languages.as_ref().is_none_or(|l| l.contains(&file.language) && haystack(l))
+        let stories = |l: &Vec<Language>| file.cell.is_some() || l.contains(&file.haystack) && l.contains(&file.question);
+        self.languages.as_ref().is_none_or(|l| l.contains(&file.language) && haystack(l) && stories(l))
             && self.lengths.as_ref().is_none_or(|l| l.contains(&file.length))
     }
 
@@ -105,6 +107,10 @@ pub struct Options {
 pub struct FilePlan {
     /// Language of its rows: of the story, or of the needle.
     pub language: Language,
+    /// Of stories: language of the haystack.
+    pub haystack: Language,
+    /// Of stories: language of the question.
+    pub question: Language,
     /// Their length.
     pub length: Length,
     /// Their strategy.
@@ -131,7 +137,31 @@ pub struct Cell {
     pub prompt: PromptKind,
 }
 
+/// Who tells a story, who asks, and how.
+pub type Voice = (Language, Language, Strategy);
+
 impl FilePlan {
+    /// A file in one language.
+    pub fn of(language: Language, length: Length, strategy: Strategy, kind: Kind, config: String) -> FilePlan {
+        let (haystack, question) = (language, language);
+        FilePlan { language, haystack, question, length, strategy, kind, cell: None, needle: None, config }
+    }
+
+    /// Languages of story and question, and the strategy.
+    pub fn voice(&self) -> Voice {
+        (self.language, self.question, self.strategy)
+    }
+
+    /// Do story, haystack and question speak one language?
+    pub fn is_monolingual(&self) -> bool {
+        self.language == self.haystack && self.language == self.question
+    }
+
+    /// What files differ in that hold the same contexts under other strategies.
+    pub fn context(&self) -> (Language, Language, Language, Length, Kind) {
+        (self.language, self.haystack, self.question, self.length, self.kind)
+    }
+
     /// Path inside the release.
     pub fn path(&self) -> String {
         format!("data/{}/test-00000-of-00001.parquet", self.config)
@@ -150,6 +180,8 @@ pub struct Plan {
     pub packs: Vec<(Language, Pack)>,
     /// The English pack, which reads bAbI.
     pub english: Pack,
+    /// Packs that ask about stories in another language, with that story's persons: by language of question and story.
+    pub askers: BTreeMap<(Language, Language), Pack>,
     /// What tokens are counted with.
     pub ledger: Ledger,
     /// Instances of each source task, in the recipe's order of tasks.
@@ -175,7 +207,7 @@ impl Plan {
         match family {
             Family::Passage => cells::fill_cells(&mut recipe)?,
             Family::Factoid => slots::fill(&mut recipe)?,
-            Family::Reasoning => {}
+            Family::Reasoning => cells::check_stories(&recipe)?,
         }
         if let Some(date) = &recipe.release.date
             && !is_date(date)
@@ -208,6 +240,19 @@ impl Plan {
         if family != Family::Factoid && matches!(recipe.haystack.kind, CollectionKind::Text | CollectionKind::Essays) {
             return Err(Error::new("haystack.kind must be \"tsv\" or \"squad\" here: passages, not running text")
                 .help("running text is for source.kind = \"text\""));
+        }
+        for (strategy, template) in &recipe.prompt.templates {
+            if !recipe.prompt.strategies.contains(strategy) {
+                fail!("prompt.templates.{0} does nothing: prompt.strategies does not name {0}", strategy.name());
+            }
+            reasoning::check_template(*strategy, template)
+                .map_err(|e| e.at(format!("prompt.templates.{}", strategy.name())))?;
+        }
+        if recipe.prompt.examples.is_some() && !recipe.prompt.strategies.contains(&Strategy::FewShot) {
+            fail!("prompt.examples does nothing: prompt.strategies does not name few_shot");
+        }
+        if recipe.prompt.examples.is_some_and(|n| !(1..=16).contains(&n)) {
+            fail!("prompt.examples is {}, expected 1 to 16", recipe.prompt.examples.unwrap_or_default());
         }
         let names: Vec<&str> = recipe.tokens.names().map(|name| name.0.as_str()).collect();
         no_repeats("tokens", &names)?;
@@ -264,12 +309,42 @@ impl Plan {
         }
         let english = "en".parse::<Language>().expect("the English pack is embedded").pack()?;
         let ledger = tokenizers::ledger(&recipe, &options)?;
-        Ok(Plan { recipe, family, seed, packs, english, ledger, counts, kinds, grid: all, files, options })
+        let mut askers = BTreeMap::new();
+        for file in all.iter().filter(|file| family == Family::Reasoning && file.question != file.language) {
+            let pack = |language: Language| {
+                let found = packs.iter().find(|(l, _)| *l == language).map(|(_, pack)| pack);
+                found.ok_or_else(|| Error::new(format!("no pack of {language} is at hand")))
+            };
+            askers.insert((file.question, file.language), pack(file.question)?.with_cast(pack(file.language)?)?);
+        }
+        Ok(Plan { recipe, family, seed, packs, english, askers, ledger, counts, kinds, grid: all, files, options })
     }
 
     /// The pack of a language of the recipe.
     pub fn pack(&self, language: Language) -> &Pack {
         &self.packs.iter().find(|(l, _)| *l == language).expect("the recipe's languages have packs").1
+    }
+
+    /// The pack that asks about a story.
+    pub fn asker(&self, question: Language, story: Language) -> &Pack {
+        self.askers.get(&(question, story)).unwrap_or_else(|| self.pack(question))
+    }
+
+    /// Who speaks in the prompts of a voice.
+    pub fn voices(&self, (story, question, strategy): Voice) -> Voices<'_> {
+        let asker = self.asker(question, story);
+        Voices {
+            story: self.pack(story),
+            question: asker,
+            guide: match self.recipe.prompt.instruction_language {
+                InstructionLanguage::Story => self.pack(story),
+                InstructionLanguage::Question => asker,
+                InstructionLanguage::En => &self.english,
+            },
+            english: &self.english,
+            strategy,
+            template: self.recipe.prompt.template(strategy),
+        }
     }
 
     /// Tokens that a prompt of a length may have; none at 0k, whose prompts are as long as their stories.

@@ -25,7 +25,7 @@ pub fn files(recipe: &Recipe) -> Vec<FilePlan> {
             let config = format!("{language}_{}", needle.name);
             let needle = Some(n as u32);
             let (length, strategy, kind) = (Length(0), Strategy::ZeroShot, Kind::Natural);
-            all.push(FilePlan { language, length, strategy, kind, cell: None, needle, config });
+            all.push(FilePlan { needle, ..FilePlan::of(language, length, strategy, kind, config) });
         }
     }
     all

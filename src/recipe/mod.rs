@@ -197,13 +197,16 @@ pub struct Grid {
     pub languages: Vec<Language>,
     /// Context lengths, `0k` for the bare story, or for the needle alone.
     pub lengths: Vec<Length>,
+    /// Languages of the story; all of `languages` if unset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub story: Option<Vec<Language>>,
     /// Languages of the needle; all of `languages` if unset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needle: Option<Vec<Language>>,
-    /// Languages of the haystack, and `multilingual`; all of them if unset.
+    /// Languages of the haystack, and `multilingual`; all of them if unset. Of stories: each story's own if unset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub haystack: Option<Vec<Haystack>>,
-    /// Which needles stand in which haystacks.
+    /// Which needles, or stories, stand in which haystacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Pairs>,
     /// Language of the question.
@@ -229,6 +232,7 @@ impl Default for Grid {
         Grid {
             languages: Language::all().collect(),
             lengths,
+            story: None,
             needle: None,
             haystack: None,
             pairs: None,
@@ -444,6 +448,12 @@ pub enum Allowance {
 pub struct Prompt {
     /// Prompting strategies.
     pub strategies: Vec<Strategy>,
+    /// Templates of strategies, in place of the program's own (see `family::reasoning::template`).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub templates: BTreeMap<Strategy, String>,
+    /// Worked examples of a few-shot prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub examples: Option<u32>,
     /// Language of the instruction.
     pub instruction_language: InstructionLanguage,
     /// Order of the distractors in the context.
@@ -469,6 +479,8 @@ impl Default for Prompt {
     fn default() -> Self {
         Prompt {
             strategies: vec![Strategy::ZeroShot],
+            templates: BTreeMap::new(),
+            examples: None,
             instruction_language: InstructionLanguage::Story,
             order: Order::Shuffled,
             first_label: None,
@@ -480,12 +492,30 @@ impl Default for Prompt {
     }
 }
 
-/// `prompt.strategies`
+impl Prompt {
+    /// The template of a strategy.
+    pub fn template(&self, strategy: Strategy) -> &str {
+        self.templates.get(&strategy).map_or_else(|| crate::family::reasoning::template(strategy), String::as_str)
+    }
+
+    /// Worked examples of a few-shot prompt: two, unless the recipe says otherwise.
+    pub fn worked(&self) -> usize {
+        self.examples.unwrap_or(2) as usize
+    }
+}
+
+/// `prompt.strategies` (the paper's section 3.3)
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
     /// Instruction, context, question.
     ZeroShot,
+    /// The context is to be translated into English first; the answer, and so the gold, is English.
+    Translation,
+    /// Reasons are asked for before the answer.
+    ChainOfThought,
+    /// Worked examples stand before the question.
+    FewShot,
 }
 
 impl Strategy {
@@ -493,6 +523,9 @@ impl Strategy {
     pub fn name(self) -> &'static str {
         match self {
             Strategy::ZeroShot => "zero_shot",
+            Strategy::Translation => "translation",
+            Strategy::ChainOfThought => "chain_of_thought",
+            Strategy::FewShot => "few_shot",
         }
     }
 }
@@ -503,6 +536,8 @@ impl Strategy {
 pub enum InstructionLanguage {
     /// The story's own.
     Story,
+    /// The question's.
+    Question,
     /// English, whatever the story's.
     En,
 }

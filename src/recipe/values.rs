@@ -72,7 +72,7 @@ impl FromStr for Haystack {
 /// `grid.question`: the question's language.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum QuestionLanguage {
-    /// The needle's.
+    /// The needle's, or the story's; `story` is read too.
     Needle,
     /// The haystack's (the needle's in a multilingual one).
     Haystack,
@@ -101,7 +101,7 @@ impl FromStr for QuestionLanguage {
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         match text {
-            "needle" => Ok(QuestionLanguage::Needle),
+            "needle" | "story" => Ok(QuestionLanguage::Needle),
             "haystack" => Ok(QuestionLanguage::Haystack),
             _ => text.parse().map(QuestionLanguage::Fixed).map_err(|e| format!("{e}, or needle, or haystack")),
         }

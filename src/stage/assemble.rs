@@ -3,10 +3,10 @@
 use super::distractors;
 use crate::error::{Error, Result};
 use crate::fail;
-use crate::family::reasoning::{self, CONTEXT, LocalStory};
+use crate::family::reasoning::{CONTEXT, Example, LocalStory};
 use crate::language::{Language, Pack};
-use crate::plan::{FilePlan, Plan};
-use crate::recipe::{Order, Position};
+use crate::plan::{FilePlan, Plan, Voice};
+use crate::recipe::{Order, Position, Strategy};
 use crate::record::{Instance, LocalPool, NeedleSpan, Row};
 use crate::seed::mix;
 use crate::tokenizer::Tokenizer;
@@ -72,9 +72,10 @@ impl Sizes {
     }
 }
 
-/// A story's text in a language of the plan.
-pub fn local_story(plan: &Plan, instance: &Instance, pack: &Pack) -> LocalStory {
-    LocalStory::new(&instance.story, pack, &plan.english, plan.recipe.prompt.instruction_language)
+/// A story's text as a voice of the plan tells it.
+pub fn local_story(plan: &Plan, instance: &Instance, voice: Voice, examples: &[Example]) -> LocalStory {
+    let shown = if voice.2 == Strategy::FewShot { examples } else { &[] };
+    LocalStory::new(&instance.story, &plan.voices(voice), shown)
 }
 
 /// The most of the ranked passages that fit, in whole passages: one more would be over. At 0k none.
@@ -140,8 +141,8 @@ pub fn shorten(row: RowPlan, passages: u32, ranking: &[u32], pool: &LocalPool) -
 pub struct Material<'a> {
     /// The file.
     pub file: &'a FilePlan,
-    /// Its pack.
-    pub pack: &'a Pack,
+    /// The instance's worked examples.
+    pub examples: &'a [Example],
     /// Its passages.
     pub pool: &'a LocalPool,
 }
@@ -159,6 +160,17 @@ pub fn printed_order(plan: &Plan, instance: &Instance, chosen: &[u32]) -> Vec<u3
     order
 }
 
+/// `<instance>-<language>-<length>-<strategy>-<kind>`; where story, haystack and question speak several languages,
+/// `<story>.<haystack>.<question>`.
+pub fn row_id(instance: &str, file: &FilePlan) -> String {
+    let FilePlan { language, haystack, question, length, .. } = file;
+    let spoken = match file.is_monolingual() {
+        true => language.to_string(),
+        false => format!("{language}.{haystack}.{question}"),
+    };
+    format!("{instance}-{spoken}-{length}-{}-{}", file.strategy.name(), file.kind.name())
+}
+
 /// Renders a row: its prompt into the buffer, the rest as a value; and where the parts of the prompt end whose token
 /// counts add up.
 pub fn render(
@@ -172,7 +184,7 @@ pub fn render(
 ) -> (Row, Vec<u32>) {
     let mut parts = Vec::new();
     let file = material.file;
-    let local = local_story(plan, instance, material.pack);
+    let local = local_story(plan, instance, file.voice(), material.examples);
     let chosen = printed_order(plan, instance, &ranking[..planned.passages as usize]);
     prompt.push_str(&local.head);
     debug_assert!(prompt.ends_with(CONTEXT));
@@ -208,11 +220,14 @@ pub fn render(
     }
     prompt.push_str(&local.tail);
     parts.push(prompt.len() as u32);
-    let (answers, answer_variants) = reasoning::answers(instance.answer, material.pack);
-    let by_language =
-        |(language, pack): &(Language, Pack)| (language.to_string(), reasoning::answers(instance.answer, pack).0);
+    let voices = plan.voices(file.voice());
+    let (answers, answer_variants) = voices.gold(instance.answer);
+    let by_language = |(language, pack): &(Language, Pack)| {
+        (language.to_string(), voices.gold_in(instance.answer, pack, file.is_monolingual()))
+    };
+    let examples = (file.strategy == Strategy::FewShot).then_some(material.examples);
     let row = Row {
-        id: format!("{}-{}-{}-{}-{}", instance.id, file.language, file.length, file.strategy.name(), file.kind.name()),
+        id: row_id(&instance.id, file),
         instance_id: instance.id.clone(),
         task: instance.task.name(),
         category: instance.task.category(),
@@ -227,6 +242,8 @@ pub fn render(
         distractor_ids: chosen.iter().map(|&n| distractors::id(file.kind, n)).collect(),
         source_id: instance.source_id.clone(),
         certificate: "",
+        examples: examples.map(|all| all.iter().map(|example| example.id.clone()).collect()),
+        example_labels: examples.map(|all| all.iter().map(|example| voices.gold(example.answer).0.remove(0)).collect()),
         ..Row::default()
     };
     (row, parts)

@@ -6,8 +6,7 @@
 
 use super::localize::{Line, Lines};
 use crate::error::{Error, Result};
-use crate::family::reasoning::{CONTEXT, CONTEXT_END, answers, question_of};
-use crate::language::Pack;
+use crate::family::reasoning::{CONTEXT, CONTEXT_END, Voices, question_of};
 use crate::recipe::Kind;
 use crate::story::{Fact, Mentions, Solution, solve};
 
@@ -22,7 +21,7 @@ pub struct Seen {
 
 /// Reads contexts. Holds buffers for the next prompt.
 pub struct Certifier<'a> {
-    pack: &'a Pack,
+    voices: Voices<'a>,
     lines: &'a Lines<'a>,
     facts: Vec<Fact>,
     /// For each line of the pool, the prompt that held it last.
@@ -31,19 +30,20 @@ pub struct Certifier<'a> {
 }
 
 impl<'a> Certifier<'a> {
-    /// A certifier of one language and kind.
-    pub fn new(pack: &'a Pack, lines: &'a Lines<'a>) -> Self {
-        Certifier { pack, lines, facts: Vec::new(), last: vec![0; lines.len()], prompts: 0 }
+    /// A certifier of one voice in the haystack of these lines.
+    pub fn new(voices: Voices<'a>, lines: &'a Lines<'a>) -> Self {
+        Certifier { voices, lines, facts: Vec::new(), last: vec![0; lines.len()], prompts: 0 }
     }
 
     /// Proves a prompt against its printed gold; counts what the context names, if asked.
     pub fn certify(&mut self, prompt: &str, gold: &str, mut mentions: Option<&mut Mentions>) -> Result<Seen> {
         let (context, tail) = split(prompt)?;
-        let question =
-            question_of(tail, self.pack).ok_or_else(|| Error::new("the question after the context cannot be read"))?;
+        let question = question_of(tail, self.voices.question)
+            .ok_or_else(|| Error::new("the question after the context cannot be read"))?;
         self.prompts += 1;
         self.facts.clear();
         let mut seen = Seen::default();
+        let mut behind_clean = false;
         for line in context.split_terminator('\n') {
             seen.lines += 1;
             let fact = match self.lines.get(line) {
@@ -53,28 +53,35 @@ impl<'a> Certifier<'a> {
                     *last = self.prompts;
                     match says {
                         Line::Says(fact) => *fact,
-                        Line::Clean => continue,
+                        Line::Clean => {
+                            behind_clean = true;
+                            continue;
+                        }
                     }
                 }
                 None => self.read(line)?,
             };
+            if behind_clean && fact.leans() {
+                return Err(Error::new(format!("a pronoun behind a line that is no sentence of a story: {line:?}")));
+            }
+            behind_clean = false;
             if let Some(mentions) = mentions.as_deref_mut() {
                 mentions.add(fact);
             }
             self.facts.push(fact);
         }
         match solve(question, self.facts.iter().copied()) {
-            Solution::Unique { answer, .. } if answers(answer, self.pack).0 == [gold] => Ok(seen),
+            Solution::Unique { answer, .. } if self.voices.gold(answer).0 == [gold] => Ok(seen),
             Solution::Unique { answer, .. } => Err(Error::new(format!(
                 "the context's answer is {:?}, the gold {gold:?}",
-                answers(answer, self.pack).0
+                self.voices.gold(answer).0
             ))),
             Solution::Faulty(fault) => Err(Error::new(format!("the context has no single answer: {}", fault.name()))),
         }
     }
 
     fn read(&self, line: &str) -> Result<Fact> {
-        let message = self.pack.read(line).map_err(|e| Error::new(e.to_string()).at(format!("line {line:?}")))?;
+        let message = self.voices.story.read(line).map_err(|e| Error::new(e.to_string()).at(format!("line {line:?}")))?;
         Fact::of(message).ok_or_else(|| Error::new(format!("a question in the context: {line:?}")))
     }
 }

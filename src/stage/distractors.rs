@@ -428,6 +428,11 @@ pub fn banned(pack: &Pack, late: bool) -> Vec<String> {
     all
 }
 
+/// Actors of stories: those who are no extras.
+pub fn story_actors() -> impl Iterator<Item = u8> {
+    (0..STORY_ACTORS as u8).chain(FURTHER as u8..Kind::Actor.count() as u8)
+}
+
 /// Does a text hold one of these names, whatever its case?
 pub fn holds(text: &str, banned: &[String]) -> bool {
     let text = text.to_lowercase();

@@ -6,6 +6,7 @@ pub mod counter;
 pub mod distractors;
 pub mod duplicates;
 pub mod embed;
+pub mod examples;
 pub mod factoids;
 pub mod haystack;
 pub mod ingest;

@@ -4,11 +4,13 @@ use super::assemble::Sizes;
 use super::ingest::Ingested;
 use crate::error::{Error, Result};
 use crate::family::reasoning::LocalStory;
-use crate::plan::Plan;
-use crate::recipe::{Length, SourceKind, Task};
+use crate::plan::{FilePlan, Plan, Voice};
+use crate::recipe::{Length, SourceKind, Strategy, Task};
 use crate::record::Instance;
 use crate::seed::Seed;
+use crate::stage::examples::{Pool, longest};
 use crate::story::{Answer, Fact, Solution, SourceTask, Story, simulate};
+use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -28,12 +30,13 @@ pub struct Selected {
 }
 
 /// Selects the instances of a plan.
-pub fn select(plan: &Plan, ingested: &Ingested) -> Result<Selected> {
+pub fn select(plan: &Plan, ingested: &Ingested, pool: &Pool) -> Result<Selected> {
+    let room = Room::new(plan, pool);
     let order = fixed_order(&plan.counts);
     let order = &order[..plan.instances() as usize];
     match plan.recipe.source.kind {
-        SourceKind::Simulate => simulated(plan, order),
-        SourceKind::Babi => official(plan, ingested, order),
+        SourceKind::Simulate => simulated(plan, &room, order),
+        SourceKind::Babi => official(plan, &room, ingested, order),
         SourceKind::Squad | SourceKind::Text => Err(Error::new("questions about passages are no stories")),
     }
 }
@@ -88,25 +91,61 @@ fn chairs(sizes: &[u32]) -> Vec<usize> {
     order
 }
 
-/// The longest head-to-tail count of a story over the recipe's languages must fit the length.
-fn fits(plan: &Plan, story: &Story, length: Length) -> bool {
-    plan.recipe.prompt.strategies.iter().all(|&strategy| {
-        let Some(budget) = plan.budget(length, strategy) else { return true };
-        plan.packs.iter().all(|(_, pack)| {
-            let local = LocalStory::new(story, pack, &plan.english, plan.recipe.prompt.instruction_language);
-            plan.ledger.bounding().iter().all(|t| u64::from(Sizes::of(&local, plan, t).fixed_tokens) <= budget)
+/// What stories must leave room for, by voice, source task and bounding tokenizer: the longest worked examples.
+pub struct Room(BTreeMap<(Voice, SourceTask), Vec<u64>>);
+
+impl Room {
+    /// The room that a plan's examples need.
+    pub fn new(plan: &Plan, pool: &Pool) -> Room {
+        let wanted = plan.recipe.prompt.worked();
+        let all: Vec<(Voice, SourceTask)> = voices(plan)
+            .into_iter()
+            .filter(|(.., strategy)| *strategy == Strategy::FewShot)
+            .flat_map(|voice| pool.keys().map(move |task| (voice, *task)))
+            .collect();
+        let of = |&(voice, task): &(Voice, SourceTask)| {
+            let count = |tokenizer: &Tokenizer| {
+                longest(&pool[&task], wanted, |examples| {
+                    let local = LocalStory::new(&examples[0].story, &plan.voices(voice), examples);
+                    // Examples are lines of their own behind the context.
+                    tokenizer.count_line(&local.tail) as u64
+                })
+            };
+            ((voice, task), plan.ledger.bounding().iter().map(count).collect())
+        };
+        Room(all.par_iter().map(of).collect())
+    }
+}
+
+/// Every voice of a plan's files, once.
+pub fn voices(plan: &Plan) -> Vec<Voice> {
+    let mut all: Vec<Voice> = plan.grid.iter().map(FilePlan::voice).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// The longest head-to-tail count of a story over the recipe's voices must fit the length.
+fn fits(plan: &Plan, room: &Room, story: &Story, length: Length) -> bool {
+    voices(plan).into_iter().all(|voice| {
+        let Some(budget) = plan.budget(length, voice.2) else { return true };
+        let local = LocalStory::new(story, &plan.voices(voice), &[]);
+        let kept = room.0.get(&(voice, story.task));
+        plan.ledger.bounding().iter().enumerate().all(|(n, tokenizer)| {
+            let kept = kept.map_or(0, |tokens| tokens[n]);
+            u64::from(Sizes::of(&local, plan, tokenizer).fixed_tokens) + kept <= budget
         })
     })
 }
 
-fn simulated(plan: &Plan, order: &[(Task, SourceTask, u32)]) -> Result<Selected> {
+fn simulated(plan: &Plan, room: &Room, order: &[(Task, SourceTask, u32)]) -> Result<Selected> {
     let smallest = plan.smallest();
     let made: Vec<(Option<Story>, u32)> = order
         .par_iter()
         .map(|&(_, task, n)| {
             let mut too_long = 0;
             let story = simulate(task, n as usize, plan.recipe.stories.answers, &plan.seed, |story| {
-                let ok = smallest.is_none_or(|length| fits(plan, story, length));
+                let ok = smallest.is_none_or(|length| fits(plan, room, story, length));
                 too_long += u32::from(!ok);
                 ok
             });
@@ -169,7 +208,12 @@ pub fn depths(seed: &Seed, id: &str, facts: &[Fact]) -> Vec<u32> {
 }
 
 /// bAbI's own questions: each is admitted alone, in a seeded order; the n-th admitted is instance n.
-fn official(plan: &Plan, ingested: &Ingested, order: &[(Task, SourceTask, u32)]) -> Result<Selected> {
+fn official(
+    plan: &Plan,
+    room: &Room,
+    ingested: &Ingested,
+    order: &[(Task, SourceTask, u32)],
+) -> Result<Selected> {
     let mut selected = Selected::default();
     let mut admitted: BTreeMap<SourceTask, Vec<(Story, String)>> = BTreeMap::new();
     for &(_, task, wanted) in &plan.counts {
@@ -190,7 +234,7 @@ fn official(plan: &Plan, ingested: &Ingested, order: &[(Task, SourceTask, u32)])
         lengths.sort_unstable();
         let mut kept = sound.clone();
         for (i, &length) in lengths.iter().enumerate() {
-            let fit: Vec<bool> = sound.par_iter().map(|&i| fits(plan, &items[i].1.story, length)).collect();
+            let fit: Vec<bool> = sound.par_iter().map(|&i| fits(plan, room, &items[i].1.story, length)).collect();
             let lost = fit.iter().filter(|f| !**f).count();
             if lost * 100 > sound.len() && i + 1 < lengths.len() {
                 continue;

@@ -6,7 +6,8 @@ use super::localize::Lines;
 use super::write::{Made, Rows, Stats};
 use crate::error::Result;
 use crate::language::Language;
-use crate::plan::{FilePlan, Plan};
+use crate::family::reasoning::Example;
+use crate::plan::{FilePlan, Plan, Voice};
 use crate::recipe::{Kind, Length};
 use crate::record::{Instance, LocalPool};
 use crate::store::Lists;
@@ -37,9 +38,9 @@ impl Ranked {
     }
 }
 
-/// One language and kind, ready for writing.
+/// Haystacks of one language and kind, ready for writing.
 pub struct Side<'a> {
-    /// The language.
+    /// The haystack's language.
     pub language: Language,
     /// The kind of distractors.
     pub kind: Kind,
@@ -57,31 +58,38 @@ pub struct Inputs<'a> {
     pub plan: &'a Plan,
     /// The instances, in order.
     pub instances: &'a [Instance],
-    /// Token counts of each instance's parts, by language.
-    pub sizes: &'a BTreeMap<Language, Vec<Sizes>>,
+    /// Token counts of each instance's parts, by voice.
+    pub sizes: &'a BTreeMap<Voice, Vec<Sizes>>,
+    /// Worked examples of each instance; none without a few-shot strategy.
+    pub examples: &'a [Vec<Example>],
     /// Languages and kinds.
     pub sides: &'a [Side<'a>],
 }
 
 impl<'a> Rows for Inputs<'a> {
-    type Desk = BTreeMap<(Language, Kind), Certifier<'a>>;
+    type Desk = BTreeMap<(Voice, Language, Kind), Certifier<'a>>;
 
     fn row(&self, certifiers: &mut Self::Desk, file: &FilePlan, planned: RowPlan, prompt: &mut String) -> Result<Made> {
         let plan = self.plan;
         let side = self
             .sides
             .iter()
-            .find(|s| (s.language, s.kind) == (file.language, file.kind))
+            .find(|s| (s.language, s.kind) == (file.haystack, file.kind))
             .expect("every file's language and kind are prepared");
-        let pack = plan.pack(file.language);
-        let material = Material { file, pack, pool: side.pool };
-        let certifier =
-            certifiers.entry((file.language, file.kind)).or_insert_with(|| Certifier::new(pack, side.lines));
-        let counts_mentions = file.language == plan.recipe.grid.languages[0];
+        let voice = file.voice();
+        let certifier = certifiers
+            .entry((voice, file.haystack, file.kind))
+            .or_insert_with(|| Certifier::new(plan.voices(voice), side.lines));
+        // Answerers that look at whole contexts are counted once.
+        let first = &plan.grid[0];
+        let counts_mentions =
+            file.language == first.language && file.haystack == first.haystack && file.strategy == first.strategy;
         let index = planned.instance as usize;
         let instance = &self.instances[index];
         let ranking = side.ranked.get(plan, index, instance)?;
-        let sizes = &self.sizes[&file.language][index];
+        let sizes = &self.sizes[&voice][index];
+        let examples = self.examples.get(index).map_or(&[][..], Vec::as_slice);
+        let material = Material { file, examples, pool: side.pool };
         let (mut row, parts) = render(plan, &material, instance, sizes, planned, &ranking, prompt);
         let mut mentions = Mentions::default();
         let Seen { lines, repeated } = certifier

@@ -11,7 +11,7 @@ use crate::family::factoid::gap;
 use crate::hash::Digest;
 use crate::language::breaks::{breaks, points_back};
 use crate::language::essays::{digest as digest_of, essays_or_all};
-use crate::language::{Language, Pack};
+use crate::language::Language;
 use crate::plan::FilePlan;
 use crate::recipe::{CollectionKind, Factoid, Fit, Layout, LengthOf, Percent};
 use crate::record::AlsoTokens;
@@ -69,7 +69,7 @@ impl Checker<'_> {
         desk: &mut Desk,
     ) -> Result<()> {
         let factoid = self.factoid(needle)?;
-        let pack = self.pack_of(plan.language)?;
+        let pack = self.pack(plan.language)?;
         let prepared = Prepared::new(self.recipe, &self.ledger, factoid, pack);
         let gap = gap(pack.writes_spaces());
         let prompt = text(batch, "prompt", row);
@@ -97,10 +97,6 @@ impl Checker<'_> {
         self.recipe.needles.get(needle as usize).ok_or_else(|| Error::new("the recipe has no such needle"))
     }
 
-    fn pack_of(&self, language: Language) -> Result<&Pack> {
-        self.packs.get(language.code()).ok_or_else(|| Error::new("the release has no pack of the row's language"))
-    }
-
     /// All files of a language hold one text; generated essays are made again from the seed.
     fn same_text(&self, plan: &FilePlan, running: &str) -> Result<()> {
         let key = format!("text {}", plan.language);
@@ -122,7 +118,7 @@ impl Checker<'_> {
             self.unchecked(format!("the essays in {}: this program has other patterns", plan.language));
             return Ok(());
         }
-        let pack = self.pack_of(plan.language)?;
+        let pack = self.pack(plan.language)?;
         let (again, ends) = essays_or_all(plan.language, pack, seed, running.len())?;
         // Told again from its beginning, where the recipe allows it.
         let again = match ends && self.recipe.haystack.repeat == Some(true) {
@@ -349,7 +345,7 @@ impl Checker<'_> {
         let language = plan.language.to_string();
         let layout = self.recipe.prompt.layout.unwrap_or(Layout::PlainTable6);
         let pair = factoid.pair.as_ref().map_or(String::new(), |pair| pair_id(&pair.0, &language, cell));
-        let pack = self.pack_of(plan.language)?;
+        let pack = self.pack(plan.language)?;
         let system = match layout {
             Layout::Messages => self.recipe.prompt.system.as_deref().unwrap_or(pack.system()),
             _ => "",

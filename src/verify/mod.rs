@@ -5,6 +5,7 @@
 //! [`Depth::Full`]).
 
 mod counts;
+mod examples;
 mod factoid;
 mod layout;
 mod mates;
@@ -13,6 +14,7 @@ mod rankings;
 mod row;
 
 pub use self::layout::{check_sums, is_inside};
+use self::examples::Examples;
 use self::row::Reading;
 use crate::error::{Error, Result};
 use crate::fail;
@@ -20,8 +22,9 @@ use crate::hash::{Digest, RowEncoder, RowsHasher, release_digest};
 use crate::language::{Language, Pack};
 use crate::manifest::{FORMAT, Manifest, TextFacts, TokenizerFacts};
 use crate::pipeline::reasoning::pool_key;
-use crate::plan::{FilePlan, Options};
-use crate::recipe::{Ranking, Recipe, SeedSource};
+use crate::family::reasoning::Voices;
+use crate::plan::{FilePlan, Options, files};
+use crate::recipe::{Family, InstructionLanguage, Ranking, Recipe, SeedSource};
 use crate::record::Passage;
 use crate::report::Progress;
 use crate::seed::Seed;
@@ -142,6 +145,10 @@ struct Checker<'a> {
     folder: &'a Path,
     recipe: &'a Recipe,
     packs: &'a BTreeMap<String, Pack>,
+    /// Packs that ask about stories in another language: by language of question and story.
+    askers: BTreeMap<(Language, Language), Pack>,
+    /// The worked examples of few-shot prompts.
+    examples: Examples,
     /// Of the manifest.
     format: u32,
     tokenizer: Tokenizer,
@@ -180,11 +187,51 @@ struct Shared {
     twins: Vec<(String, Vec<String>, String)>,
     /// The instances of the cells of a needle and a question language, and the file that gave them.
     cells: BTreeMap<String, (Vec<String>, String)>,
+    /// By instance and context: the least that a row of any strategy leaves of its budget, the most it may leave, its id.
+    short: BTreeMap<String, (u64, u64, String)>,
     /// The passages of an instance's rows, by instance and kind.
     sets: BTreeMap<(String, String), Nest>,
 }
 
+/// Packs that ask about stories in another language.
+fn askers(recipe: &Recipe, packs: &BTreeMap<String, Pack>) -> Result<BTreeMap<(Language, Language), Pack>> {
+    let mut askers = BTreeMap::new();
+    if recipe.family() == Family::Reasoning {
+        for file in files(recipe).into_iter().filter(|file| file.question != file.language) {
+            if let (Some(question), Some(story)) = (packs.get(file.question.code()), packs.get(file.language.code())) {
+                askers.insert((file.question, file.language), question.with_cast(story)?);
+            }
+        }
+    }
+    Ok(askers)
+}
+
 impl Checker<'_> {
+    /// The release's pack of a language.
+    pub(super) fn pack(&self, language: Language) -> Result<&Pack> {
+        self.pack_of(language.code())
+    }
+
+    fn pack_of(&self, code: &str) -> Result<&Pack> {
+        self.packs.get(code).ok_or_else(|| Error::new(format!("the release has no language pack {code}")))
+    }
+
+    /// Who speaks in a file's prompts.
+    fn voices(&self, file: &FilePlan) -> Result<Voices<'_>> {
+        let (story, english) = (self.pack(file.language)?, self.pack_of("en")?);
+        let question = match self.askers.get(&(file.question, file.language)) {
+            Some(asker) => asker,
+            None => self.pack(file.question)?,
+        };
+        let guide = match self.recipe.prompt.instruction_language {
+            InstructionLanguage::Story => story,
+            InstructionLanguage::Question => question,
+            InstructionLanguage::En => english,
+        };
+        let template = self.recipe.prompt.template(file.strategy);
+        Ok(Voices { story, question, guide, english, strategy: file.strategy, template })
+    }
+
     fn find(&self, file: &str, row: Option<&str>, what: impl Into<String>) {
         let mut shared = self.shared.lock().expect("no thread panics");
         shared.report.n_findings += 1;
@@ -228,6 +275,8 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
         folder,
         recipe: &recipe,
         packs: &packs,
+        askers: askers(&recipe, &packs)?,
+        examples: Examples::new(&recipe, seed.as_ref(), &manifest, &packs),
         format: manifest.format,
         tokenizer: ledger.primary().clone(),
         ledger,
@@ -369,6 +418,11 @@ impl Checker<'_> {
     /// passages, shorter rows on its head.
     fn across(&self) {
         self.ranked();
+        let short = std::mem::take(&mut self.shared.lock().expect("no thread panics").short);
+        for (left, limit, row) in short.into_values().filter(|(left, limit, _)| left > limit) {
+            let what = format!("{left} tokens are left under the longest strategy, more than {limit}");
+            self.find("data", Some(&row), what);
+        }
         if self.recipe.retrieval.ranking != Ranking::Pivot {
             return;
         }

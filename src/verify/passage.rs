@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::fail;
 use crate::family::passage::{before, head, label, parse, tail};
 use crate::hash::Digest;
-use crate::language::{Finder, Language, Pack, Pattern, normalize};
+use crate::language::{Finder, Language, Pattern, normalize};
 use crate::plan::{Cell, FilePlan};
 use crate::recipe::{Bound, Haystack, Position, PromptKind};
 use crate::record::NeedleSpan;
@@ -303,7 +303,7 @@ impl Checker<'_> {
         if desk.guard.as_ref().is_none_or(|(known, ..)| *known != key) {
             let mut patterns = Vec::new();
             for (language, answers) in &taken.by_language {
-                let rules = self.pack(language)?.matching();
+                let rules = self.pack_of(language)?.matching();
                 let own = taken.needle.as_ref().filter(|_| language == plan.language.code());
                 for answer in answers {
                     let place = own.map(|found| {
@@ -324,16 +324,12 @@ impl Checker<'_> {
                 continue;
             }
             let language = printed_in(id, plan, cell);
-            if !finder.find(&normalize(text), self.pack(language)?.matching()).is_empty() {
+            if !finder.find(&normalize(text), self.pack_of(language)?.matching()).is_empty() {
                 fail!("passage {id} holds an answer");
             }
             fine.insert((*text).to_owned());
         }
         Ok(())
-    }
-
-    fn pack(&self, language: &str) -> Result<&Pack> {
-        self.packs.get(language).ok_or_else(|| Error::new(format!("the release has no pack of {language}")))
     }
 
     /// Columns that say again what other columns or the recipe say.

@@ -4,19 +4,20 @@ use super::counts::Parts;
 use super::{Checker, Depth};
 use crate::error::{Error, Result};
 use crate::fail;
-use crate::family::reasoning::{CONTEXT, LocalStory, answers, question_of};
+use crate::family::reasoning::{CONTEXT, Example, LocalStory, Voices, question_of};
 use crate::hash::Digest;
 use crate::language::Pack;
 use crate::plan::{FilePlan, tells_late};
-use crate::recipe::{Kind, Order, Ranking, SourceKind, Task};
+use crate::recipe::{Kind, Order, Ranking, SourceKind, Strategy, Task};
 use crate::seed::{Seed, mix};
+use crate::stage::assemble::row_id;
 use crate::stage::certify::{certificate, split};
 use crate::stage::distractors::{banned, holds, letter};
 use crate::stage::ledger::AlsoCounter;
 use crate::stage::select::depths;
 use crate::stage::write::Stats;
-use crate::story::{Answer, Fact, Question, Solution, SourceTask, Story, solve};
-use crate::table::{self, int, numbers, read_by_language, read_spans, text, texts};
+use crate::story::{Answer, Fact, Question, Solution, SourceTask, Story, bind, solve};
+use crate::table::{self, SINCE_2, SINCE_3, int, numbers, read_by_language, read_spans, text, texts};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use rustc_hash::FxHashMap;
@@ -95,37 +96,28 @@ impl Checker<'_> {
         }
         let get = |name: &str| text(batch, name, row);
         let (id, prompt, instance) = (get("id"), get("prompt"), get("instance_id"));
-        let parts = [instance, get("language"), get("length"), get("strategy"), get("distractor_kind")];
-        if id != parts.join("-") {
-            fail!("the id is not made of instance, language, length, strategy and kind");
+        if id != row_id(instance, plan) {
+            fail!("the id is not made of instance, languages, length, strategy and kind of its file");
         }
-        let place =
-            [plan.language.code(), &plan.length.to_string(), plan.strategy.name(), plan.kind.name()].map(str::to_owned);
-        if parts[1..] != place {
+        let columns = ["language", "length", "strategy", "distractor_kind"].map(get);
+        let place = [plan.language.code(), &plan.length.to_string(), plan.strategy.name(), plan.kind.name()];
+        if columns != place {
             fail!("the row belongs into another file");
         }
         if Digest::of(prompt).to_string() != get("prompt_sha256") {
             fail!("prompt_sha256 is not the prompt's");
         }
-        let pack = self
-            .packs
-            .get(get("language"))
-            .ok_or_else(|| Error::new("the release has no pack of the row's language"))?;
+        let voices = self.voices(plan)?;
+        let haystack = self.pack(plan.haystack)?;
         let free = get("distractor_kind") != Kind::Synthetic.name();
         let (context, tail) = split(prompt)?;
-        let question =
-            question_of(tail, pack).ok_or_else(|| Error::new("the question after the context cannot be read"))?;
-        if pack.sentence(question.message()) != get("question") {
+        let question = question_of(tail, voices.question)
+            .ok_or_else(|| Error::new("the question after the context cannot be read"))?;
+        if voices.question.sentence(question.message()) != get("question") {
             fail!("the question column is not the prompt's question");
         }
         let head = prompt.len() - tail.len() - context.len();
         let task = get("source_task").parse::<SourceTask>().map_err(Error::new)?;
-        let english = self.packs.get("en").ok_or_else(|| Error::new("the release has no English pack"))?;
-        let story = Story { task, facts: Vec::new(), question };
-        let local = LocalStory::new(&story, pack, english, self.recipe.prompt.instruction_language);
-        if local.head != prompt[..head] || local.tail != tail {
-            fail!("the text around the context is not that of pack and task");
-        }
         // Lines: meaning, and tokens by seams.
         debug_assert!(prompt[..head].ends_with(CONTEXT));
         if reading.known.len() > KNOWN {
@@ -140,6 +132,7 @@ impl Checker<'_> {
         reading.facts.clear();
         reading.is_needle.clear();
         let mut needles: Vec<Fact> = Vec::with_capacity(spans.len());
+        let mut behind_clean = false;
         let (mut lines, mut repeated, mut longest) = (0, 0, 0);
         reading.rows += 1;
         for line in context.split_inclusive('\n') {
@@ -150,19 +143,28 @@ impl Checker<'_> {
                 fail!("a line of the context is empty or begins with whitespace or a slash");
             }
             let is_needle = spans.get(next).is_some_and(|span| span.start == at as u64);
+            // Facts and distractors may speak two languages.
+            let alone = is_needle && plan.language != plan.haystack;
             let (fact, count) = match reading.known.get_mut(sentence) {
-                Some((known, last)) => {
+                Some((known, last)) if !alone => {
                     repeated += u64::from(*last == reading.rows && !is_needle);
                     *last = reading.rows;
                     *known
                 }
-                None => {
-                    let fact = self.read_line(sentence, pack, free, &mut reading.banned)?;
+                _ => {
+                    let pack = if is_needle { voices.story } else { haystack };
+                    let fact = self.read_line(sentence, pack, free && !is_needle, &mut reading.banned)?;
                     let known = (fact, self.tokenizer.count_line(line) as u32);
-                    reading.known.insert(sentence.to_owned(), (known, reading.rows));
+                    if !alone {
+                        reading.known.insert(sentence.to_owned(), (known, reading.rows));
+                    }
                     known
                 }
             };
+            if behind_clean && fact.is_some_and(Fact::leans) {
+                fail!("a pronoun stands behind a line that is no sentence of a story");
+            }
+            behind_clean = fact.is_none();
             if is_needle {
                 let span = spans[next];
                 if span.end != (at + sentence.len()) as u64 {
@@ -218,14 +220,18 @@ impl Checker<'_> {
         (stats.lines, stats.repeated) = (lines, repeated);
         let parts = Parts { prompt, ends: &ends, whole: is_whole };
         self.counts(batch, row, plan, &parts, &mut reading.also, &mut stats)?;
-        self.budget(plan, n_tokens, longest, &mut stats)?;
+        self.budget(plan, id, instance, n_tokens, longest, &mut stats)?;
         let support = numbers(batch, "supporting", row);
         let flagged: Vec<i64> = (0..spans.len() as i64).filter(|n| spans[*n as usize].supporting).collect();
         if support != flagged {
             fail!("the supporting facts are {support:?}, the needles say {flagged:?}");
         }
-        let answer = self.answer(batch, row, question, pack, reading)?;
-        self.labels(batch, row, answer, instance)?;
+        // Languages that write pronouns alike tell the same story.
+        bind(&mut needles).map_err(|n| Error::new(format!("the pronoun of needle {n} stands for nobody")))?;
+        let answer = self.answer(batch, row, question, &voices, reading)?;
+        let story = Story { task, facts: needles.clone(), question };
+        self.frame(batch, row, &story, &voices, [&prompt[..head], tail])?;
+        self.labels(batch, row, answer, plan, &voices)?;
         match solve(question, needles.iter().copied()) {
             Solution::Unique { answer: bare, support: facts } if bare == answer => {
                 if !facts.iter().map(|n| *n as i64).eq(support.iter().copied()) {
@@ -239,6 +245,9 @@ impl Checker<'_> {
         }
         reading.add(&stats);
         self.meaning(id, instance, question, &needles)?;
+        if self.recipe.prompt.strategies.len() > 1 {
+            self.same_context(plan, id, instance, context)?;
+        }
         self.set(batch, row, context, &needles, reading)
     }
 
@@ -264,8 +273,74 @@ impl Checker<'_> {
         }
     }
 
-    /// Never over; and not so short that one more passage would surely have fitted.
-    fn budget(&self, plan: &FilePlan, n_tokens: u64, longest: u64, stats: &mut Stats) -> Result<()> {
+    /// Head and tail are those of packs, task, strategy and examples.
+    fn frame(
+        &self,
+        batch: &RecordBatch,
+        row: usize,
+        story: &Story,
+        voices: &Voices<'_>,
+        [head, tail]: [&str; 2],
+    ) -> Result<()> {
+        let few = voices.strategy == Strategy::FewShot;
+        if few && !self.examples.is_known() {
+            // The seed is held out, or the program draws other examples: what stands around them is known.
+            let place = voices.template.split_once("{examples}");
+            let (before, after) = place.ok_or_else(|| Error::new("the template has no place for examples"))?;
+            let around = |template: &str| LocalStory::new(story, &Voices { template, ..*voices }, &[]);
+            let (before, after) = (around(before), around(&format!("{{context}}{after}")));
+            if before.head != head || !tail.starts_with(&before.tail) || !tail.ends_with(&after.tail) {
+                fail!("the text around context and examples is not that of pack and task");
+            }
+            return Ok(());
+        }
+        let shown = match few {
+            true => self.shown(batch, row, story)?,
+            false => Vec::new(),
+        };
+        if few {
+            let ids: Vec<String> = shown.iter().map(|example| example.id.clone()).collect();
+            let labels: Vec<String> = shown.iter().map(|example| voices.gold(example.answer).0.remove(0)).collect();
+            if texts(batch, "examples", row) != ids || texts(batch, "example_labels", row) != labels {
+                fail!("the examples are not those that seed and similarity give: {}", ids.join(", "));
+            }
+        }
+        let local = LocalStory::new(story, voices, &shown);
+        if local.head != head || local.tail != tail {
+            fail!("the text around the context is not that of pack and task");
+        }
+        Ok(())
+    }
+
+    /// The examples of a row, drawn and chosen again.
+    fn shown(&self, batch: &RecordBatch, row: usize, story: &Story) -> Result<Vec<Example>> {
+        let recorded = texts(batch, "examples", row);
+        self.examples.of(self.recipe, text(batch, "instance_id", row), story, &recorded, self.pack_of("en")?)
+    }
+
+    /// Strategies share contexts.
+    fn same_context(&self, plan: &FilePlan, id: &str, instance: &str, context: &str) -> Result<()> {
+        let key = format!("context {instance} {:?}", plan.context());
+        let digest = Digest::of(context);
+        let mut shared = self.shared.lock().expect("no thread panics");
+        let (first, other) = shared.meanings.entry(key).or_insert_with(|| (digest, id.to_owned()));
+        if *first != digest {
+            fail!("its context is not that of {other}, which differs in strategy alone");
+        }
+        Ok(())
+    }
+
+    /// Never over; and not so short that one more passage would surely have fitted. Of strategies that share a context
+    /// the longest alone must fill it.
+    fn budget(
+        &self,
+        plan: &FilePlan,
+        id: &str,
+        instance: &str,
+        n_tokens: u64,
+        longest: u64,
+        stats: &mut Stats,
+    ) -> Result<()> {
         if plan.length.0 == 0 {
             return Ok(());
         }
@@ -276,7 +351,13 @@ impl Checker<'_> {
             fail!("prompt, answer and template need {all} tokens, {} has {most}", plan.length);
         }
         // The next passage has seven lines at most; none is much longer than the longest here.
-        if self.fills() && most - all > 7 * 3 * longest.max(8) {
+        let limit = 7 * 3 * longest.max(8);
+        if self.fills() && self.recipe.prompt.strategies.len() > 1 {
+            let key = format!("{instance} {:?}", plan.context());
+            let mut shared = self.shared.lock().expect("no thread panics");
+            let short = (most - all, limit, id.to_owned());
+            shared.short.entry(key).and_modify(|least| *least = short.clone().min(least.clone())).or_insert(short);
+        } else if self.fills() && most - all > limit {
             fail!("prompt, answer and template need only {all} tokens of {most}");
         }
         stats.fill = all * 1_000_000 / most;
@@ -289,14 +370,14 @@ impl Checker<'_> {
         batch: &RecordBatch,
         row: usize,
         question: Question,
-        pack: &Pack,
+        voices: &Voices<'_>,
         reading: &Reading,
     ) -> Result<Answer> {
         let answer = match solve(question, reading.facts.iter().copied()) {
             Solution::Unique { answer, .. } => answer,
             Solution::Faulty(fault) => fail!("the context has no single answer: {}", fault.name()),
         };
-        let (gold, variants) = answers(answer, pack);
+        let (gold, variants) = voices.gold(answer);
         if texts(batch, "answers", row) != gold {
             fail!("the context's answer is {gold:?}, the gold {:?}", texts(batch, "answers", row));
         }
@@ -409,8 +490,16 @@ impl Checker<'_> {
     }
 
     /// Columns that say again what other columns, the recipe or the packs say.
-    fn labels(&self, batch: &RecordBatch, row: usize, answer: Answer, instance: &str) -> Result<()> {
+    fn labels(
+        &self,
+        batch: &RecordBatch,
+        row: usize,
+        answer: Answer,
+        plan: &FilePlan,
+        voices: &Voices<'_>,
+    ) -> Result<()> {
         let get = |name: &str| text(batch, name, row);
+        let instance = get("instance_id");
         let number = instance.split('-').next().unwrap_or_default();
         let task = Task::ALL.into_iter().find(|t| t.sources().iter().any(|n| format!("qa{n}") == number));
         let Some(task) = task else { fail!("instance_id is {instance:?}") };
@@ -421,8 +510,8 @@ impl Checker<'_> {
             ("category", task.category()),
             ("source_task", number),
             ("needle_language", language),
-            ("haystack_language", language),
-            ("question_language", language),
+            ("haystack_language", plan.haystack.code()),
+            ("question_language", plan.question.code()),
             ("tokenizer", self.tokenizer.name()),
         ] {
             if get(column) != expected {
@@ -434,14 +523,19 @@ impl Checker<'_> {
             .grid
             .languages
             .iter()
-            .filter_map(|l| Some((l.to_string(), answers(answer, self.packs.get(l.code())?).0)))
+            .filter_map(|l| {
+                let gold = voices.gold_in(answer, self.packs.get(l.code())?, plan.is_monolingual());
+                Some((l.to_string(), gold))
+            })
             .collect();
         if read_by_language(batch, row) != expected {
             fail!("answers_by_language are not the gold in every language");
         }
-        let since_2 = if self.format > 1 { &["haystack_tokens", "moved"][..] } else { &[] };
+        let since_2 = if self.format > 1 { &SINCE_2[..] } else { &[] };
+        let shows = |column: &&&str| !(plan.strategy == Strategy::FewShot && column.starts_with("example"));
+        let since_3 = if self.format > 2 { &SINCE_3[..] } else { &[] };
         let own = ["position", "prompt_kind", "pair_id", "system", "messages", "expected", "repeats"];
-        for column in own.iter().chain(since_2) {
+        for column in own.iter().chain(since_2).chain(since_3.iter().filter(shows)) {
             if !table::column(batch, column).is_null(row) {
                 fail!("{column} has a value, which this family does not have");
             }
