@@ -16,6 +16,7 @@ mod nearest;
 mod perfect;
 mod recall;
 mod recipes;
+mod released;
 mod releases;
 mod running;
 mod simulator;

@@ -110,7 +110,7 @@ fn cut(line: &str) -> String {
 }
 
 /// Is it a question that the task asks?
-fn asks(task: SourceTask, question: Question) -> bool {
+pub(super) fn asks(task: SourceTask, question: Question) -> bool {
     match question {
         Question::WhereActor { .. } => task.number() == 1,
         Question::WhereObject { .. } => task.number() == 2,
@@ -128,7 +128,7 @@ fn asks(task: SourceTask, question: Question) -> bool {
 }
 
 /// The official label as an answer.
-fn label_of(label: &str, question: Question, pack: &Pack) -> Option<Answer> {
+pub(super) fn label_of(label: &str, question: Question, pack: &Pack) -> Option<Answer> {
     let entity = |kind: Kind, n: usize| (0..n as u8).find(|&e| pack.citation(kind, e) == label);
     match question.answered_by() {
         Some(Kind::Place) => entity(Kind::Place, PLACES.len()).map(Answer::Place),
