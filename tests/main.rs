@@ -23,3 +23,4 @@ mod simulator;
 mod solver;
 mod squad;
 mod tokens;
+mod written;

@@ -177,8 +177,8 @@ fn names() -> Result<Names> {
 
 fn compare(rows: &[Row], items: &[ReleasedItem], pack: &Pack, names: &[Vec<String>]) -> Compared {
     let mut compared = Compared { rows: rows.len(), ..Compared::default() };
-    for n in items.len()..rows.len() {
-        compared.add(Fault::Surplus, rows[n].number);
+    for row in rows.iter().skip(items.len()) {
+        compared.add(Fault::Surplus, row.number);
     }
     for (n, item) in items.iter().enumerate() {
         match rows.get(n) {
