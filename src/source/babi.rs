@@ -123,7 +123,7 @@ fn cut(line: &str) -> String {
 }
 
 /// Is it a question that the task asks?
-fn asks(task: SourceTask, question: Question) -> bool {
+pub(super) fn asks(task: SourceTask, question: Question) -> bool {
     match question {
         Question::WhereActor { .. } => matches!(task.number(), 1 | 11..=13),
         Question::WhereObject { .. } => task.number() == 2,
@@ -148,7 +148,7 @@ fn asks(task: SourceTask, question: Question) -> bool {
 }
 
 /// The official label as an answer.
-fn label_of(label: &str, question: Question, pack: &Pack) -> Option<Answer> {
+pub(super) fn label_of(label: &str, question: Question, pack: &Pack) -> Option<Answer> {
     let entity = |kind: Kind| (0..kind.count() as u8).find(|&e| pack.citation(kind, e) == label);
     match question.answered_by() {
         Some(kind) => entity(kind).map(|n| Answer::entity(kind, n)),

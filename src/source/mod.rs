@@ -8,6 +8,7 @@ pub mod fetch;
 pub mod locate;
 mod markdown;
 pub mod pins;
+pub mod released;
 pub mod running;
 pub mod squad;
 pub mod tokenizers;

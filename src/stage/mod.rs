@@ -26,3 +26,4 @@ pub mod splice;
 pub mod stories;
 pub mod texts;
 pub mod write;
+pub mod written;
