@@ -230,7 +230,7 @@ impl Default for Grid {
     fn default() -> Self {
         let lengths = [0, 2, 4, 8, 16, 32, 64, 128].map(Length).to_vec();
         Grid {
-            languages: Language::all().collect(),
+            languages: Language::of_the_papers().collect(),
             lengths,
             story: None,
             needle: None,
