@@ -17,6 +17,7 @@ mod perfect;
 mod recall;
 mod recipes;
 mod releases;
+mod reranker;
 mod running;
 mod simulator;
 mod solver;
