@@ -25,6 +25,7 @@
 //! - [`recipe`], [`plan`], [`pipeline`], and [`stage`] with the verbs in the order of the path.
 //! - [`family`]: what a prompt is made of. [`embedder`], [`index`] and [`tokenizer`]: texts to vectors, vectors to nearest neighbours, texts to counts.
 //! - [`translator`]: services that are asked for text, and the memory that keeps every answer.
+//! - [`reranker`]: sentences to their relevance to a question, by shared words in integers or by any local model, whose scores are pinned.
 //! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage.
 //! - [`manifest`], [`card`]: what a release says of itself. [`verify`](mod@verify), [`show`](mod@show): what reads one. [`cli`], [`report`], [`error`].
 //!
@@ -64,6 +65,7 @@ pub mod plan;
 pub mod recipe;
 pub mod record;
 pub mod report;
+pub mod reranker;
 pub mod seed;
 pub mod show;
 pub mod source;

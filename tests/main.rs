@@ -18,6 +18,7 @@ mod recall;
 mod recipes;
 mod released;
 mod releases;
+mod reranker;
 mod running;
 mod simulator;
 mod solver;

@@ -9,6 +9,9 @@
 //! - [`memory`]: the journal. [`pin`](mod@pin): the published file.
 //! - [`placeholder`]: names swapped for tokens. [`quality`]: what is wrong with a translation. [`review`]: what a reader says of it.
 //!
+//! `program`, `journal` and `pinfile` are what the [reranker](crate::reranker) needs too: a program that is asked in JSON Lines, lines
+//! that outlive a kill, and what pins of answers have in common.
+//!
 //! An engine is an [`EngineRecord`] in [`ENGINES`]. Those over HTTP share one client ([`http`]), which spaces, repeats and
 //! spreads requests; an engine itself is two functions without effects. Keys come from the environment; they are sent,
 //! and never written, logged or put in an error.
@@ -16,12 +19,15 @@
 pub mod command;
 pub mod google;
 pub mod http;
+pub(crate) mod journal;
 pub mod languages;
 pub mod libretranslate;
 pub mod memory;
 pub mod openai;
 pub mod pin;
+pub(crate) mod pinfile;
 pub mod placeholder;
+pub(crate) mod program;
 pub mod quality;
 pub mod review;
 mod settings;
@@ -174,7 +180,7 @@ pub struct EngineRecord {
 pub static ENGINES: [&EngineRecord; 4] = [&google::ENGINE, &openai::ENGINE, &libretranslate::ENGINE, &command::ENGINE];
 
 /// The first characters of a text of others, in one line, fit for a message.
-fn cut(text: &str, most: usize) -> String {
+pub(crate) fn cut(text: &str, most: usize) -> String {
     let mut line = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
         if !line.is_empty() {

@@ -4,37 +4,22 @@
 //! `attempt`, `source` and `target`, sorted by all but the last. Its metadata holds the parameters, the digest of what
 //! was asked, and a digest of all content.
 
+use super::pinfile::{self, GROUP_ROWS, canonical};
 use super::{Ask, Kind};
-use crate::embedder::pinned::file_name;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Digest;
-use crate::store::write_aside;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, Int32Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::metadata::{FileMetaData, KeyValue};
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use parquet::errors::ParquetError;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
 pub use crate::embedder::pinned::parameters_digest;
-
-/// Rows of a row group, and of a batch handed to the writer: other numbers would give other bytes.
-const GROUP_ROWS: usize = 1 << 14;
-
-const PARAMETERS: &str = "nihbuild.parameters";
-const INPUTS: &str = "nihbuild.inputs";
-const CONTENT: &str = "nihbuild.content";
 
 const ANEW: &str = "fetch the file again, or remove it to have its texts asked for anew";
 
@@ -66,107 +51,52 @@ fn schema() -> Arc<Schema> {
 
 /// Writes a pin into a folder under a name of its own. Gives that name, and size and digest of the file's bytes.
 pub fn write(folder: &Path, entries: &Entries, parameters: &Value) -> Result<(String, u64, Digest)> {
-    let mut sorted = parameters.clone();
-    sorted.sort_all_objects();
     let inputs = inputs_digest(entries);
-    let name = file_name(&inputs, &parameters_digest(parameters));
-    let path = folder.join(&name);
-    let bytes = encode(entries, &inputs, sorted.to_string())
-        .map_err(|e| Error::new(format!("cannot encode: {e}")).at(path.display()))?;
-    write_aside(&path, |out| out.write_all(&bytes))?;
-    Ok((name, bytes.len() as u64, Digest::of(&bytes)))
+    pinfile::write(folder, &inputs, parameters, encode(entries, &inputs, canonical(parameters)))
 }
 
-fn encode(
-    entries: &Entries,
-    inputs: &Digest,
-    parameters: String,
-) -> std::result::Result<Vec<u8>, parquet::errors::ParquetError> {
-    let metadata = [
-        (CONTENT, content_digest(entries, &parameters).to_string()),
-        (INPUTS, inputs.to_string()),
-        (PARAMETERS, parameters),
-    ];
-    let properties = WriterProperties::builder()
-        .set_created_by("nihbuild answers 1".to_owned())
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
-        .set_statistics_enabled(EnabledStatistics::None)
-        .set_dictionary_enabled(false)
-        .set_max_row_group_row_count(Some(GROUP_ROWS))
-        .set_write_batch_size(64)
-        .set_data_page_size_limit(1 << 20)
-        .set_key_value_metadata(Some(metadata.map(|(key, value)| KeyValue::new(key.to_owned(), value)).to_vec()))
-        .build();
-    let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
-    let mut writer = ArrowWriter::try_new_with_options(Vec::new(), schema(), options)?;
+fn encode(entries: &Entries, inputs: &Digest, parameters: String) -> std::result::Result<Vec<u8>, ParquetError> {
+    let content = content_digest(entries, &parameters);
+    let properties = pinfile::properties("nihbuild answers 1", inputs, &content, parameters)?.build();
     let rows: Vec<(&Ask, &Arc<str>)> = entries.iter().collect();
-    for rows in rows.chunks(GROUP_ROWS) {
-        let text = |of: &dyn Fn(&Ask) -> String| -> Arc<dyn Array> {
-            Arc::new(StringArray::from_iter_values(rows.iter().map(|(ask, _)| of(ask))))
-        };
-        let temperatures = rows.iter().map(|(ask, _)| ask.temperature.map(u32::cast_signed));
-        let attempts = rows.iter().map(|(ask, _)| ask.attempt.cast_signed());
-        writer.write(&RecordBatch::try_new(
-            schema(),
-            vec![
-                text(&|ask| ask.kind.word().to_owned()),
-                text(&|ask| ask.from.clone()),
-                text(&|ask| ask.to.clone()),
-                Arc::new(Int32Array::from_iter(temperatures)),
-                Arc::new(Int32Array::from_iter_values(attempts)),
-                text(&|ask| ask.text.clone()),
-                Arc::new(StringArray::from_iter_values(rows.iter().map(|(_, answer)| &**answer))),
-            ],
-        )?)?;
-    }
-    writer.into_inner()
+    pinfile::encode(schema(), properties, rows.chunks(GROUP_ROWS).map(batch))
 }
 
-fn value<'a>(about: &'a FileMetaData, key: &str) -> Result<&'a str> {
-    let pairs = about.key_value_metadata().into_iter().flatten();
-    let found = pairs.filter(|pair| pair.key == key).find_map(|pair| pair.value.as_deref());
-    found.ok_or_else(|| Error::new(format!("no pin, for its metadata lacks {key}")))
+fn batch(rows: &[(&Ask, &Arc<str>)]) -> std::result::Result<RecordBatch, ArrowError> {
+    let text = |of: &dyn Fn(&Ask) -> String| -> Arc<dyn Array> {
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|(ask, _)| of(ask))))
+    };
+    let temperatures = rows.iter().map(|(ask, _)| ask.temperature.map(u32::cast_signed));
+    let attempts = rows.iter().map(|(ask, _)| ask.attempt.cast_signed());
+    RecordBatch::try_new(
+        schema(),
+        vec![
+            text(&|ask| ask.kind.word().to_owned()),
+            text(&|ask| ask.from.clone()),
+            text(&|ask| ask.to.clone()),
+            Arc::new(Int32Array::from_iter(temperatures)),
+            Arc::new(Int32Array::from_iter_values(attempts)),
+            text(&|ask| ask.text.clone()),
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|(_, answer)| &**answer))),
+        ],
+    )
 }
 
 /// Reads a pin: what was asked with its answers, and the parameters. Anything that is not as [`write()`] left it is an error.
 pub fn read(path: &Path) -> Result<(Entries, Value)> {
-    // Parquet's reader may fail in its own ways on bytes that were made to break it.
-    let done = catch_unwind(AssertUnwindSafe(|| read_unguarded(path)));
-    let done = done.unwrap_or_else(|_| Err(Error::new("it breaks the Parquet reader")));
-    done.map_err(|e| e.at(path.display()).help(ANEW))
-}
-
-fn read_unguarded(path: &Path) -> Result<(Entries, Value)> {
-    let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file)
-        .map_err(|e| Error::new(format!("no pin, for it is no Parquet: {e}")))?;
-    if builder.schema().fields() != schema().fields() {
-        let found: Vec<String> = builder.schema().fields().iter().map(|f| f.name().clone()).collect();
-        fail!("no pin of answers, for its columns are {}", found.join(", "));
-    }
-    let about = builder.metadata().file_metadata().clone();
-    let batches = builder.with_batch_size(GROUP_ROWS).build();
-    let mut entries = Entries::new();
-    let mut rows = 0;
-    for batch in batches.map_err(|e| Error::new(format!("cannot be read: {e}")))? {
-        let batch = batch.map_err(|e| Error::new(format!("cannot be read: {e}")))?;
-        rows += batch.num_rows() as i64;
-        read_batch(&batch, &mut entries)?;
-    }
-    if rows != about.num_rows() || entries.len() as i64 != rows {
-        fail!("it holds {} different rows, its metadata says {}", entries.len(), about.num_rows());
-    }
-    for (key, found) in
-        [(INPUTS, inputs_digest(&entries)), (CONTENT, content_digest(&entries, value(&about, PARAMETERS)?))]
-    {
-        let said = value(&about, key)?;
-        if found.to_string() != said {
-            fail!("its {key} is {found}, its metadata says {said}");
+    pinfile::read(path, schema(), ANEW, |mut pin| {
+        let mut entries = Entries::new();
+        let mut rows = 0;
+        pin.rows(|batch| {
+            rows += batch.num_rows();
+            read_batch(batch, &mut entries)
+        })?;
+        if entries.len() != rows {
+            fail!("it holds {rows} rows, of which {} are different", entries.len());
         }
-    }
-    let parameters = serde_json::from_str(value(&about, PARAMETERS)?)
-        .map_err(|e| Error::new(format!("its {PARAMETERS} is no JSON: {e}")))?;
-    Ok((entries, parameters))
+        pin.check(&inputs_digest(&entries), &content_digest(&entries, pin.parameters_text()?))?;
+        Ok((entries, pin.parameters()?))
+    })
 }
 
 fn read_batch(batch: &RecordBatch, entries: &mut Entries) -> Result<()> {
