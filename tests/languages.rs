@@ -257,8 +257,8 @@ fn labels_have_one_spelling_and_no_blank() {
 #[test]
 fn instructions_name_the_gold_labels() {
     // qa10's instruction asked for "I don't know" where the gold is "maybe"; qa5 had qa1's.
-    use nihbuild::family::reasoning::{LocalStory, answers};
-    use nihbuild::recipe::InstructionLanguage;
+    use nihbuild::family::reasoning::{LocalStory, Voices, answers, template};
+    use nihbuild::recipe::Strategy;
     use nihbuild::story::{Answer, Question, SourceTask, Story};
     for language in Language::all() {
         let (pack, english) = (language.pack().unwrap(), pack("en"));
@@ -268,7 +268,16 @@ fn instructions_name_the_gold_labels() {
                 facts: Vec::new(),
                 question: Question::HowMany { actor: 0 },
             };
-            LocalStory::new(&story, &pack, &english, InstructionLanguage::Story).head
+            let strategy = Strategy::ZeroShot;
+            let voices = Voices {
+                story: &pack,
+                question: &pack,
+                guide: &pack,
+                english: &english,
+                strategy,
+                template: template(strategy),
+            };
+            LocalStory::new(&story, &voices, &[]).head
         };
         for (task, labels) in [
             (6, vec![Answer::Yes, Answer::No]),
