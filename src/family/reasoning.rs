@@ -275,17 +275,50 @@ fn instruct(task: SourceTask, guide: &Pack, pack: &Pack) -> String {
     let mut text = parts.join(&words.join);
     if guide.code() != pack.code() {
         let (ours, theirs) = (guide.answers(), pack.answers());
-        for (from, to) in [
-            (&ours.yes[0], &theirs.yes[0]),
+        let mut labels = vec![
+            (ours.yes[0].as_str(), theirs.yes[0].as_str()),
             (&ours.no[0], &theirs.no[0]),
             (&ours.maybe[0], &theirs.maybe[0]),
             (&ours.nothing[0], &theirs.nothing[0]),
             (&ours.count[0][0], &theirs.count[0][0]),
-        ] {
-            text = text.replace(&format!("\u{201c}{from}\u{201d}"), &format!("\u{201c}{to}\u{201d}"));
+        ];
+        if task.number() == 20 {
+            let motives = 0..Kind::Motive.count() as u8;
+            labels.extend(motives.map(|n| (guide.citation(Kind::Motive, n), pack.citation(Kind::Motive, n))));
         }
+        text = exchange(&text, &labels);
     }
     text
+}
+
+/// Quotation marks of the languages.
+const QUOTES: [(char, char); 3] = [('\u{201c}', '\u{201d}'), ('\u{201e}', '\u{201c}'), ('\u{ab}', '\u{bb}')];
+
+/// A text with each quoted label exchanged for another, in one pass: a new label is never taken for an old one.
+fn exchange(text: &str, labels: &[(&str, &str)]) -> String {
+    let mut made = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|c| QUOTES.iter().any(|(open, _)| *open == c)) {
+        let open = rest[at..].chars().next().expect("it was found");
+        made.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let quoted = QUOTES.iter().filter(|(o, _)| *o == open).find_map(|(_, close)| {
+            let inside = &rest[open.len_utf8()..];
+            let (old, new) = labels.iter().find(|(old, _)| inside.strip_prefix(old).is_some_and(|s| s.starts_with(*close)))?;
+            Some((format!("{open}{new}{close}"), open.len_utf8() + old.len() + close.len_utf8()))
+        });
+        match quoted {
+            Some((new, length)) => {
+                made.push_str(&new);
+                rest = &rest[length..];
+            }
+            None => {
+                made.push(open);
+                rest = &rest[open.len_utf8()..];
+            }
+        }
+    }
+    made + rest
 }
 
 /// The gold as printed, in a list of one, and everything else that is accepted.

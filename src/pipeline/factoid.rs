@@ -54,7 +54,7 @@ pub(super) fn build(plan: &Plan, folder: PathBuf) -> Result<Outcome> {
         (language.to_string(), described(plan, *language, running, placed.get(language)))
     };
     let all = texts.by_language.iter().map(facts).collect();
-    let finished = Finished { plan, stages, pins, sources: texts.files.clone(), identity };
+    let finished = Finished { plan, stages, pins, sources: texts.files.clone(), identity, more_pins: Vec::new() };
     let mut manifest = finished.describe(&journal)?;
     manifest.texts = all;
     finished.outcome(manifest, &partial, folder, watch)

@@ -15,7 +15,7 @@ use crate::plan::{FilePlan, Plan};
 use crate::recipe::{EmbedderName, Family, SourceKind};
 use crate::report::Stopwatch;
 use crate::source::locate::{self, Locator};
-use crate::stage::embed::Pins;
+use crate::stage::embed::{PinFile, Pins};
 use crate::stage::ingest::{self, SourceFile};
 use crate::stage::journal::Journal;
 use crate::stage::write::DataFile;
@@ -201,6 +201,8 @@ struct Finished<'a> {
     pins: Pins<'a>,
     sources: Vec<SourceFile>,
     identity: Digest,
+    /// Pins beside the vectors, which are in the release's folder already.
+    more_pins: Vec<PinFile>,
 }
 
 impl Finished<'_> {
@@ -242,7 +244,7 @@ impl Finished<'_> {
             sources: self.sources.clone(),
             packs: plan.packs.iter().map(|(l, pack)| (l.to_string(), pack.digest())).collect(),
             stages: self.stages.iter().map(|(name, key)| (name.clone(), key.digest())).collect(),
-            pins: self.pins.files().cloned().collect(),
+            pins: self.pins.files().chain(&self.more_pins).cloned().collect(),
             instances: BTreeMap::new(),
             refused: BTreeMap::new(),
             starts: BTreeMap::new(),
@@ -287,6 +289,9 @@ impl Finished<'_> {
         }
         for pin in self.pins.files() {
             self.pins.publish(pin, partial)?;
+            sums.insert(pin.path.clone(), pin.sha256);
+        }
+        for pin in &self.more_pins {
             sums.insert(pin.path.clone(), pin.sha256);
         }
         let lines: String = sums.iter().map(|(name, digest)| format!("{digest}  {name}\n")).collect();

@@ -51,7 +51,7 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     let facts = read.facts(&chosen, &ranked.about);
     let mut sources = read.questions.files.clone();
     sources.extend(read.haystack.files.clone());
-    let finished = Finished { plan, stages: ranked.stages, pins, sources, identity };
+    let finished = Finished { plan, stages: ranked.stages, pins, sources, identity, more_pins: Vec::new() };
     let mut manifest = finished.describe(&journal)?;
     manifest.passages = Some(facts);
     finished.outcome(manifest, &partial, folder, watch)

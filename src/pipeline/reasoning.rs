@@ -8,15 +8,17 @@ use crate::language::{self, Language};
 use crate::manifest;
 use crate::family::reasoning::Example;
 use crate::plan::{FilePlan, Plan, Voice};
-use crate::recipe::{By, EmbedderName, Kind, Length, Ranking, Recipe, Strategy};
+use crate::recipe::{By, EmbedderName, Kind, Length, Ranking, Recipe, Retriever, Strategy};
 use crate::record::{Instance, LocalPool, Passage};
 use crate::report::{Progress, Stopwatch};
 use crate::stage::assemble::{Bounding, RowPlan, Sizes, fit, local_story, shorten};
-use crate::stage::embed::{self, Pins, Texts, Vectors};
+use crate::stage::embed::{self, PinFile, Pins, Texts, Vectors};
 use crate::stage::ingest::{Ingested, ingest};
 use crate::stage::journal::Journal;
 use crate::stage::localize::{self, Lines};
 use crate::stage::natural::{self, Natural};
+use crate::reranker::{Bm25, CommandReranker};
+use crate::stage::retrieved::{Known, Retrievers};
 use crate::stage::select::{self, Selected, select};
 use crate::stage::stories::{Inputs, Ranked, Side, holds};
 use crate::stage::write::{FileRows, write};
@@ -60,14 +62,33 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
         .collect();
     let primary: BTreeMap<Voice, Vec<Sizes>> =
         sizes.into_iter().map(|(voice, each)| (voice, each.into_iter().next().unwrap_or_default())).collect();
-    let inputs = Inputs { plan, instances: &selected.instances, sizes: &primary, examples: &examples, sides: &sides };
+    let inputs = Inputs {
+        plan,
+        instances: &selected.instances,
+        sizes: &primary,
+        examples: &examples,
+        sides: &sides,
+        retrievers: None,
+    };
+    let retrievers = retrievers(plan, &selected, &lines, &mut pins)?;
+    pins.close();
+    let inputs = Inputs { retrievers: retrievers.as_ref(), ..inputs };
+    let mut more_pins = Vec::new();
+    if let Some(command) = retrievers.as_ref().and_then(|retrievers| retrievers.command.as_ref()) {
+        // All scores first, of finished files too: they are the pin.
+        inputs.ask(&files)?;
+        watch.lap("rerank");
+        let pinned = command.lock().unwrap_or_else(|e| e.into_inner()).pin(&partial)?;
+        let what = "scores of sentences".to_owned();
+        more_pins.extend(pinned.map(|(path, bytes, sha256)| PinFile { path, what, bytes, sha256 }));
+    }
     write(plan, &inputs, &files, &journal)?;
     watch.lap("write");
     let distinct = lines.iter().filter(|((_, kind), _)| *kind == Kind::Synthetic);
     let distinct = distinct.map(|((language, _), lines)| (language.to_string(), lines.len() as u64)).collect();
     let mut sources = ingested.files.clone();
     sources.extend(natural.iter().flat_map(|n| n.files.clone()));
-    let finished = Finished { plan, stages, pins, sources, identity };
+    let finished = Finished { plan, stages, pins, sources, identity, more_pins };
     let mut manifest = finished.describe(&journal)?;
     for instance in &selected.instances {
         *manifest.instances.entry(instance.source_task()).or_default() += 1;
@@ -78,6 +99,78 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     manifest.distinct_sentences = distinct;
     manifest.passages = natural.map(|n| n.facts);
     finished.outcome(manifest, &partial, folder, watch)
+}
+
+/// What ranks the sentences of prompts, where a recipe asks for rows with the best alone.
+fn retrievers<'a>(
+    plan: &'a Plan,
+    selected: &Selected,
+    lines: &'a BTreeMap<(Language, Kind), Lines<'a>>,
+    pins: &mut Pins<'_>,
+) -> Result<Option<Retrievers<'a>>> {
+    let Some(rag) = &plan.recipe.rag else { return Ok(None) };
+    let mut made = Retrievers::default();
+    let files: Vec<&FilePlan> = plan.files.iter().filter(|file| file.rag.is_some()).collect();
+    let (by_vectors, by_words) =
+        (rag.retrievers.contains(&Retriever::Embedder), rag.retrievers.contains(&Retriever::Bm25));
+    let mut known = |what: String, sentences: &[&str], bm25: &mut Bm25| -> Result<Known> {
+        let texts = Texts {
+            what,
+            role: Role::Passage,
+            ids: (0..sentences.len()).map(|n| n.to_string()).collect(),
+            texts: sentences.to_vec(),
+        };
+        let vectors = by_vectors.then(|| pins.vectors(&texts)).transpose()?;
+        Ok(Known::new(sentences, vectors, by_words.then_some(bm25)))
+    };
+    for (side, lines) in lines {
+        if files.iter().any(|file| (file.haystack, file.kind) == *side) {
+            let mut sentences: Vec<(u32, &str)> = lines.iter().map(|(line, (_, n))| (*n, *line)).collect();
+            sentences.sort_unstable();
+            let sentences: Vec<&str> = sentences.into_iter().map(|(_, line)| line).collect();
+            let what = format!("{} sentences {}", side.1.name(), side.0);
+            let known = known(what, &sentences, &mut made.bm25)?;
+            made.pools.insert(*side, (lines, known));
+        }
+    }
+    let mut stories: Vec<Language> = files.iter().map(|file| file.language).collect();
+    stories.sort();
+    stories.dedup();
+    for story in stories {
+        let pack = plan.pack(story);
+        let facts = selected.instances.iter().flat_map(|instance| &instance.story.facts);
+        let mut facts: Vec<String> = facts.map(|fact| pack.sentence(fact.message())).collect();
+        facts.sort_unstable();
+        facts.dedup();
+        let sentences: Vec<&str> = facts.iter().map(String::as_str).collect();
+        let known = known(format!("facts {story}"), &sentences, &mut made.bm25)?;
+        let numbers = facts.iter().enumerate().map(|(n, fact)| (fact.clone(), n as u32)).collect();
+        made.facts.insert(story, (numbers, known));
+    }
+    let mut asked: Vec<(Language, Language)> = files.iter().map(|file| (file.question, file.language)).collect();
+    asked.sort();
+    asked.dedup();
+    for (question, story) in asked.into_iter().filter(|_| by_vectors) {
+        let asker = plan.asker(question, story);
+        let texts: Vec<String> =
+            selected.instances.iter().map(|i| asker.sentence(i.story.question.message())).collect();
+        let own = if question == story { question.to_string() } else { format!("{question} of {story}") };
+        let vectors = pins.vectors(&Texts {
+            what: format!("asked {own}"),
+            role: Role::Query,
+            ids: selected.instances.iter().map(|instance| instance.id.clone()).collect(),
+            texts: texts.iter().map(String::as_str).collect(),
+        })?;
+        made.questions.insert((question, story), vectors);
+    }
+    if let Some(settings) = &rag.reranker {
+        let options = &plan.options;
+        let mut folders = options.pins.clone();
+        folders.push(plan.folder().join("pins"));
+        let opened = CommandReranker::open(settings.clone(), &options.out.join("store"), &folders, options.offline)?;
+        made.command = Some(std::sync::Mutex::new(opened));
+    }
+    Ok(Some(made))
 }
 
 /// The passages of `[haystack]`, where natural distractors are asked for.

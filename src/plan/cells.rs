@@ -90,8 +90,20 @@ fn story_files(recipe: &Recipe) -> Vec<FilePlan> {
                     if kinds.len() > 1 {
                         config += &format!("_{}", kind.name());
                     }
-                    let (cell, needle) = (None, None);
-                    all.push(FilePlan { language, haystack, question, length, strategy, kind, cell, needle, config });
+                    let own = FilePlan::of(language, length, strategy, kind, config);
+                    all.push(FilePlan { haystack, question, ..own });
+                }
+            }
+        }
+    }
+    // What is retrieved from a prompt comes behind all prompts.
+    let whole: Vec<FilePlan> = all.iter().filter(|file| file.length.0 > 0).cloned().collect();
+    if let Some(rag) = &recipe.rag {
+        for file in &whole {
+            for &retriever in &rag.retrievers {
+                for &k in &rag.top_k {
+                    let config = format!("{}_rag_{}_{k}", file.config, retriever.name());
+                    all.push(FilePlan { rag: Some((retriever, k)), config, ..file.clone() });
                 }
             }
         }

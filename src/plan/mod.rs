@@ -11,6 +11,7 @@ use crate::family::reasoning::{self, Voices};
 use crate::hash::Digest;
 use crate::language::{Language, Pack};
 use crate::recipe::{
+    Retriever,
     Allowance, By, CollectionKind, Engine, InstructionLanguage, Family, Haystack, Kind, Last, Length, Model, Position, PromptKind, Ranking,
     Recipe, SeedSource, Strategy, Task, TaskKey,
 };
@@ -117,6 +118,8 @@ pub struct FilePlan {
     pub strategy: Strategy,
     /// Their kind of distractors.
     pub kind: Kind,
+    /// Of rows that hold but the best sentences of another file's prompts: how they were found, and how many.
+    pub rag: Option<(Retriever, u32)>,
     /// MLNeedle's further axes; none in other families.
     pub cell: Option<Cell>,
     /// Of the factoid family: which of the recipe's needles.
@@ -144,7 +147,7 @@ impl FilePlan {
     /// A file in one language.
     pub fn of(language: Language, length: Length, strategy: Strategy, kind: Kind, config: String) -> FilePlan {
         let (haystack, question) = (language, language);
-        FilePlan { language, haystack, question, length, strategy, kind, cell: None, needle: None, config }
+        FilePlan { language, haystack, question, length, strategy, kind, rag: None, cell: None, needle: None, config }
     }
 
     /// Languages of story and question, and the strategy.
@@ -240,6 +243,11 @@ impl Plan {
         if family != Family::Factoid && matches!(recipe.haystack.kind, CollectionKind::Text | CollectionKind::Essays) {
             return Err(Error::new("haystack.kind must be \"tsv\" or \"squad\" here: passages, not running text")
                 .help("running text is for source.kind = \"text\""));
+        }
+        if let Some(rag) = &recipe.rag {
+            no_repeats("rag.retrievers", &rag.retrievers)?;
+            no_repeats("rag.top_k", &rag.top_k)?;
+            rag.check()?;
         }
         for (strategy, template) in &recipe.prompt.templates {
             if !recipe.prompt.strategies.contains(strategy) {

@@ -2,12 +2,14 @@
 
 mod factoid;
 mod passage;
+mod rag;
 mod read;
 mod tokens;
 mod values;
 
 pub use factoid::*;
 pub use passage::*;
+pub use rag::*;
 pub use read::BUILT_IN;
 pub use tokens::*;
 pub use values::{Haystack, Length, Name, OneOrMany, Pairs, QuestionLanguage, SeedSource, Task, TaskKey, Version};
@@ -53,6 +55,9 @@ pub struct Recipe {
     /// What is put around the context.
     #[serde(default)]
     pub prompt: Prompt,
+    /// Prompts cut down to the sentences most like their question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rag: Option<Rag>,
     /// Lengths and depths of the in-context recall test.
     #[serde(default)]
     pub slots: Slots,

@@ -150,6 +150,7 @@ const KEYS: &[(&str, &str, &[Family])] = &[
     ("stories", "", STORIES),
     ("distractors", "", STORIES),
     ("retrieval", "query", STORIES),
+    ("rag", "", STORIES),
     ("prompt", "strategies", STORIES),
     ("prompt", "templates", STORIES),
     ("prompt", "examples", STORIES),

@@ -161,14 +161,18 @@ pub fn printed_order(plan: &Plan, instance: &Instance, chosen: &[u32]) -> Vec<u3
 }
 
 /// `<instance>-<language>-<length>-<strategy>-<kind>`; where story, haystack and question speak several languages,
-/// `<story>.<haystack>.<question>`.
+/// `<story>.<haystack>.<question>`; of rows cut down to their best sentences, retriever and number follow.
 pub fn row_id(instance: &str, file: &FilePlan) -> String {
     let FilePlan { language, haystack, question, length, .. } = file;
     let spoken = match file.is_monolingual() {
         true => language.to_string(),
         false => format!("{language}.{haystack}.{question}"),
     };
-    format!("{instance}-{spoken}-{length}-{}-{}", file.strategy.name(), file.kind.name())
+    let id = format!("{instance}-{spoken}-{length}-{}-{}", file.strategy.name(), file.kind.name());
+    match file.rag {
+        Some((retriever, k)) => format!("{id}-{}-{k}", retriever.name()),
+        None => id,
+    }
 }
 
 /// Renders a row: its prompt into the buffer, the rest as a value; and where the parts of the prompt end whose token

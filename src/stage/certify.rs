@@ -80,6 +80,15 @@ impl<'a> Certifier<'a> {
         }
     }
 
+    /// What a line of a context says; none of text that is no sentence of ours.
+    pub fn says(&self, line: &str) -> Result<Option<Fact>> {
+        match self.lines.get(line) {
+            Some((Line::Says(fact), _)) => Ok(Some(*fact)),
+            Some((Line::Clean, _)) => Ok(None),
+            None => self.read(line).map(Some),
+        }
+    }
+
     fn read(&self, line: &str) -> Result<Fact> {
         let message = self.voices.story.read(line).map_err(|e| Error::new(e.to_string()).at(format!("line {line:?}")))?;
         Fact::of(message).ok_or_else(|| Error::new(format!("a question in the context: {line:?}")))

@@ -20,6 +20,7 @@ pub mod passages;
 pub mod questions;
 pub mod rank;
 pub mod retrieve;
+pub mod retrieved;
 pub mod select;
 pub mod slots;
 pub mod splice;

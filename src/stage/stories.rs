@@ -1,15 +1,17 @@
 //! Rows of the reasoning family: rendered from an instance and its ranking, proven by solving them again.
 
 use super::assemble::{Material, RowPlan, Sizes, render};
-use super::certify::{Certifier, Seen, certificate};
+use super::certify::{Certifier, Seen, certificate, split};
 use super::localize::Lines;
-use super::write::{Made, Rows, Stats};
+use super::retrieved::{Cut, Retrievers};
+use super::write::{FileRows, Made, Rows, Stats};
 use crate::error::Result;
 use crate::language::Language;
 use crate::family::reasoning::Example;
 use crate::plan::{FilePlan, Plan, Voice};
-use crate::recipe::{Kind, Length};
-use crate::record::{Instance, LocalPool};
+use crate::recipe::{Kind, Length, RagOrder, Retriever};
+use crate::record::{Instance, LocalPool, Row};
+use crate::report::Progress;
 use crate::store::Lists;
 use crate::story::{self, ANSWERERS, Answer, Mentions, SourceTask, credit, guesses};
 use std::collections::BTreeMap;
@@ -64,6 +66,8 @@ pub struct Inputs<'a> {
     pub examples: &'a [Vec<Example>],
     /// Languages and kinds.
     pub sides: &'a [Side<'a>],
+    /// What ranks sentences, where rows hold the best alone.
+    pub retrievers: Option<&'a Retrievers<'a>>,
 }
 
 impl<'a> Rows for Inputs<'a> {
@@ -90,14 +94,24 @@ impl<'a> Rows for Inputs<'a> {
         let sizes = &self.sizes[&voice][index];
         let examples = self.examples.get(index).map_or(&[][..], Vec::as_slice);
         let material = Material { file, examples, pool: side.pool };
-        let (mut row, parts) = render(plan, &material, instance, sizes, planned, &ranking, prompt);
+        let (mut row, mut parts) = render(plan, &material, instance, sizes, planned, &ranking, prompt);
         let mut mentions = Mentions::default();
         let Seen { lines, repeated } = certifier
             .certify(prompt, &row.answers[0], counts_mentions.then_some(&mut mentions))
             .map_err(|e| e.at(format!("row {}", row.id)).help("this is a bug: no release was written"))?;
         row.certificate = certificate(file.kind);
         let mut stats = Stats { lines, repeated, ..Stats::default() };
-        if counts_mentions {
+        if let Some(rag) = file.rag {
+            parts = self.cut(certifier, file, rag, index, &mut row, prompt)?;
+            let found = row.retrieved.as_ref().expect("it was just cut");
+            stats = Stats {
+                lines: prompt_lines(prompt)?,
+                answerable: u64::from(found.answerable),
+                recall: found.recall,
+                recall_supporting: found.recall_supporting,
+                ..Stats::default()
+            };
+        } else if counts_mentions {
             let task = instance.source_task();
             if let Some(rare) = credit(&guesses(&instance.story, &mentions)[ANSWERERS.len() - 1], instance.answer) {
                 stats.rarest.insert(task, (u64::from(rare), 1));
@@ -107,6 +121,68 @@ impl<'a> Rows for Inputs<'a> {
             }
         }
         Ok(Made { row, stats, parts })
+    }
+}
+
+/// Lines of a prompt's context.
+fn prompt_lines(prompt: &str) -> Result<u64> {
+    Ok(split(prompt)?.0.lines().count() as u64)
+}
+
+impl Inputs<'_> {
+    /// Asks a program that ranks sentences for all that the files need, before any is written.
+    pub fn ask(&self, files: &[FileRows]) -> Result<()> {
+        let asked = files.iter().filter(|file| matches!(file.file.rag, Some((Retriever::Command, _))));
+        let asked: Vec<&FileRows> = asked.collect();
+        let rows = || asked.iter().flat_map(|file| file.groups.iter().flatten().map(move |row| (&file.file, row)));
+        let progress = Progress::new("rerank", rows().count() as u64, "prompts");
+        let mut prompt = String::new();
+        for (file, planned) in rows() {
+            let whole = FilePlan { rag: None, ..file.clone() };
+            let mut desk = <Self as Rows>::Desk::default();
+            prompt.clear();
+            let made = self.row(&mut desk, &whole, *planned, &mut prompt)?;
+            let retrievers = self.retrievers.expect("a recipe with retrieved rows has retrievers");
+            let lines: Vec<&str> = split(&prompt)?.0.lines().collect();
+            let (voice, side) = ((file.language, file.question), (file.haystack, file.kind));
+            let index = planned.instance as usize;
+            retrievers.scores(Retriever::Command, voice, side, index, &made.row.question, &lines)?;
+            progress.add(1);
+        }
+        progress.finish();
+        Ok(())
+    }
+
+    /// Cuts a certified row down to its best sentences.
+    fn cut(
+        &self,
+        certifier: &Certifier<'_>,
+        file: &FilePlan,
+        rag: (Retriever, u32),
+        index: usize,
+        row: &mut Row,
+        prompt: &mut String,
+    ) -> Result<Vec<u32>> {
+        let (plan, instance) = (self.plan, &self.instances[index]);
+        let retrievers = self.retrievers.expect("a recipe with retrieved rows has retrievers");
+        let scores = {
+            let lines: Vec<&str> = split(prompt)?.0.lines().collect();
+            let voice = (file.language, file.question);
+            retrievers.scores(rag.0, voice, (file.haystack, file.kind), index, &row.question, &lines)?
+        };
+        let voices = plan.voices(file.voice());
+        let tokenizer = plan.ledger.primary();
+        let cut = Cut {
+            voices: &voices,
+            rag,
+            order: plan.recipe.rag.as_ref().map_or(RagOrder::Chronological, |rag| rag.order),
+            question: instance.story.question,
+            gold: instance.answer,
+            facts: instance.story.facts.len(),
+            tokenizer,
+            added: plan.ledger.added(tokenizer),
+        };
+        cut.apply(row, prompt, &scores, |line| certifier.says(line))
     }
 }
 

@@ -91,6 +91,15 @@ pub struct Stats {
     pub rarest: BTreeMap<SourceTask, (u64, u64)>,
     /// The same for the candidate that it names most.
     pub commonest: BTreeMap<SourceTask, (u64, u64)>,
+    /// Of rows with the best sentences alone: those that can be answered.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub answerable: u64,
+    /// Sum of their recalls of all facts, in millionths.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub recall: u64,
+    /// Sum of their recalls of the supporting facts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub recall_supporting: u64,
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -132,6 +141,9 @@ impl Stats {
         self.seams += other.seams;
         self.seams_repaired += other.seams_repaired;
         self.windows_widened += other.windows_widened;
+        self.answerable += other.answerable;
+        self.recall += other.recall;
+        self.recall_supporting += other.recall_supporting;
         for (name, sums) in &other.also {
             self.also.entry(name.clone()).and_modify(|mine| mine.add(*sums)).or_insert(*sums);
         }

@@ -11,10 +11,12 @@ mod layout;
 mod mates;
 mod passage;
 mod rankings;
+mod retrieved;
 mod row;
 
 pub use self::layout::{check_sums, is_inside};
 use self::examples::Examples;
+use self::retrieved::Whole;
 use self::row::Reading;
 use crate::error::{Error, Result};
 use crate::fail;
@@ -357,6 +359,10 @@ impl Checker<'_> {
             return fault("has other columns than a release".to_owned());
         }
         let mut reading = Reading::default();
+        let mut whole = match plan.rag.map(|_| Whole::open(self.folder, plan)).transpose() {
+            Ok(whole) => whole,
+            Err(e) => return fault(format!("the prompts it was cut from cannot be read: {e}")),
+        };
         if let Some(needle) = plan.needle
             && let Err(e) =
                 self.last_row(&path, builder.metadata().file_metadata().num_rows(), plan, needle, &mut reading)
@@ -379,7 +385,11 @@ impl Checker<'_> {
             };
             for row in 0..batch.num_rows() {
                 let id = text(&batch, "id", row).to_owned();
-                if let Err(e) = self.row(&batch, row, plan, &mut reading) {
+                let checked = match &mut whole {
+                    Some(whole) => self.cut_row(&batch, row, plan, whole, &mut reading),
+                    None => self.row(&batch, row, plan, &mut reading),
+                };
+                if let Err(e) = checked {
                     self.find(&file.path, Some(&id), e.to_string());
                 }
                 rows.push(&table::row_digest(&batch, row, &mut encoder));

@@ -43,7 +43,7 @@ pub(super) fn no_nulls(batch: &RecordBatch, row: usize) -> Result<()> {
 #[derive(Default)]
 pub(super) struct Reading {
     /// Counts under the tokenizers beside the primary one.
-    also: Option<AlsoCounter>,
+    pub(super) also: Option<AlsoCounter>,
     /// Of the factoid family.
     pub(super) factoids: super::factoid::Desk,
     /// Of the passage family.
@@ -54,7 +54,7 @@ pub(super) struct Reading {
     facts: Vec<Fact>,
     /// For each of the facts, whether it is a needle.
     is_needle: Vec<bool>,
-    banned: Option<Vec<String>>,
+    pub(super) banned: Option<Vec<String>>,
     pub(super) lines: u64,
     pub(super) proven: u64,
     pub(super) rederived: u64,
@@ -65,7 +65,7 @@ pub(super) struct Reading {
 
 impl Reading {
     /// Adds a row whose certificate holds.
-    fn add(&mut self, stats: &Stats) {
+    pub(super) fn add(&mut self, stats: &Stats) {
         let first = self.stats == Stats::default();
         self.stats.add(stats, first);
         self.proven += 1;
@@ -251,7 +251,7 @@ impl Checker<'_> {
         self.set(batch, row, context, &needles, reading)
     }
 
-    fn read_line(
+    pub(super) fn read_line(
         &self,
         line: &str,
         pack: &Pack,
@@ -490,7 +490,7 @@ impl Checker<'_> {
     }
 
     /// Columns that say again what other columns, the recipe or the packs say.
-    fn labels(
+    pub(super) fn labels(
         &self,
         batch: &RecordBatch,
         row: usize,
@@ -533,7 +533,7 @@ impl Checker<'_> {
         }
         let since_2 = if self.format > 1 { &SINCE_2[..] } else { &[] };
         let shows = |column: &&&str| !(plan.strategy == Strategy::FewShot && column.starts_with("example"));
-        let since_3 = if self.format > 2 { &SINCE_3[..] } else { &[] };
+        let since_3 = if self.format > 2 && plan.rag.is_none() { &SINCE_3[..] } else { &[] };
         let own = ["position", "prompt_kind", "pair_id", "system", "messages", "expected", "repeats"];
         for column in own.iter().chain(since_2).chain(since_3.iter().filter(shows)) {
             if !table::column(batch, column).is_null(row) {
