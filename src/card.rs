@@ -2,9 +2,11 @@
 
 use crate::manifest::Manifest;
 use crate::plan::Plan;
-use crate::recipe::{EmbedderName, Family};
+use crate::recipe::{EmbedderName, Family, Length};
+use crate::source::released;
 use crate::stage::write::{Stats, Sums};
 use crate::tokenizer::Tokenizer;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the rows were made of and compared with.
 fn made(plan: &Plan, manifest: &Manifest) -> String {
@@ -66,7 +68,7 @@ pub fn card(plan: &Plan, manifest: &Manifest) -> String {
     text += "---\n\n";
     let proven = match plan.family {
         Family::Reasoning => {
-            "Every prompt was read back from its final text, in its own\nlanguage, and solved to its one gold answer."
+            "Every whole prompt was read back from its final text, in its own\nlanguage, and solved to its one gold answer."
         }
         Family::Passage => {
             "Every prompt was taken apart again: the passage\nthat answers stands there once (in a needle-free twin, `expected` No, not at all), and no other one holds an\nanswer, in any language."
@@ -117,6 +119,13 @@ pub fn card(plan: &Plan, manifest: &Manifest) -> String {
         );
     }
     text += &made(plan, manifest);
+    if let Some(differences) = &manifest.differences {
+        text += "The stories are those of the released MLRBench files, in their order; the languages are written anew. What the\n\
+                 released files differ in, by language:\n\n";
+        text += &released::markdown(differences);
+        text += "\n";
+    }
+    text += &retrieved(plan, manifest);
     text += &configs(plan, manifest);
     text += &token_table(plan, manifest);
     text += &windows(plan, manifest);
@@ -127,6 +136,46 @@ pub fn card(plan: &Plan, manifest: &Manifest) -> String {
         }
     }
     text
+}
+
+/// Means of the rows with the best sentences alone: by kind, retriever, number kept and length.
+fn retrieved(plan: &Plan, manifest: &Manifest) -> String {
+    let mut sums: BTreeMap<(String, u32), BTreeMap<Length, (u64, u64, u64, u64)>> = BTreeMap::new();
+    for (file, data) in plan.files.iter().zip(&manifest.files) {
+        let Some((retriever, k)) = file.rag else { continue };
+        let name = match plan.kinds.len() {
+            1 => retriever.name().to_owned(),
+            _ => format!("{}, {} distractors", retriever.name(), file.kind.name()),
+        };
+        let sum = sums.entry((name, k)).or_default().entry(file.length).or_default();
+        let stats = &data.stats;
+        *sum = (
+            sum.0 + stats.recall,
+            sum.1 + stats.recall_supporting,
+            sum.2 + stats.answerable * 1_000_000,
+            sum.3 + data.rows,
+        );
+    }
+    if sums.is_empty() {
+        return String::new();
+    }
+    let lengths: BTreeSet<Length> = sums.values().flat_map(|by| by.keys().copied()).collect();
+    let columns: Vec<String> = lengths.iter().map(Length::to_string).collect();
+    let mut text = "Rows with the best sentences alone prove nothing: facts may be lost, which is what they measure. Means:\n\n".to_owned();
+    text += &format!("| retriever | top-k | mean of | {} |\n|---|---|---|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
+    for ((name, k), by) in &sums {
+        for (what, of) in [("recall of all facts", 0), ("recall of supporting facts", 1), ("answerable", 2)] {
+            let cell = |length: &Length| {
+                by.get(length).map_or("-".to_owned(), |sum| {
+                    let part = [sum.0, sum.1, sum.2][of];
+                    thousandths(part / sum.3.max(1), 1_000_000)
+                })
+            };
+            let cells: Vec<String> = lengths.iter().map(cell).collect();
+            text += &format!("| {name} | {k} | {what} | {} |\n", cells.join(" | "));
+        }
+    }
+    text + "\n"
 }
 
 /// The data files: rows, tokens, fill.

@@ -9,6 +9,7 @@ use crate::stage::embed::PinFile;
 use crate::stage::ingest::SourceFile;
 use crate::stage::select::Selected;
 use crate::stage::write::DataFile;
+use crate::source::released::Differences;
 use crate::story::{ANSWERERS, Answer, AnswerSpread, Mentions, SourceTask, credit, guesses, labels};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -82,6 +83,9 @@ pub struct Manifest {
     /// What was read, dropped and found where passages from outside are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passages: Option<PassageFacts>,
+    /// Of the released MLRBench files: what differs from this release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differences: Option<Differences>,
 }
 
 /// A tokenizer, as a manifest names it.
@@ -219,7 +223,7 @@ pub fn answerers(
 fn candidates(answer: Answer, task: SourceTask, plan: &Plan) -> u64 {
     let spread = match plan.recipe.source.kind {
         SourceKind::Simulate => plan.recipe.stories.answers,
-        SourceKind::Babi | SourceKind::Squad | SourceKind::Text => AnswerSpread::Official,
+        SourceKind::Babi | SourceKind::Released | SourceKind::Squad | SourceKind::Text => AnswerSpread::Official,
     };
     let kind = |answer: &Answer| match answer {
         Answer::Place(_) => 0,

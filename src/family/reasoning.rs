@@ -384,7 +384,9 @@ fn ways(way: Way, pack: &Pack) -> (String, Vec<String>) {
         way.steps().map(|d| of(d).get(n).unwrap_or(&of(d)[0]).as_str()).collect()
     };
     let most = words.directions.iter().map(Vec::len).max().unwrap_or(1);
-    let mut joiners = vec![words.list_separator.as_str(), ", ", ",", " ", words.list_and.as_str()];
+    // Never a bare space: two directions in a row may be the name of a third.
+    let mut joiners = vec![words.list_separator.as_str(), ", ", ",", words.list_and.as_str()];
+    joiners.extend(words.way_also.iter().map(String::as_str));
     joiners.extend(words.list_separator_also.iter().map(String::as_str));
     joiners.extend(words.list_and_also.iter().map(String::as_str));
     let variants = (0..most).flat_map(|n| joiners.iter().map(move |joiner| (n, joiner)));

@@ -173,6 +173,9 @@ pub(crate) struct AnswerWords {
     pub list_separator_also: Vec<String>,
     #[serde(default)]
     pub list_and_also: Vec<String>,
+    /// Other ways to join the directions of a way, in which each follows the one before.
+    #[serde(default)]
+    pub way_also: Vec<String>,
     /// North, south, east, west.
     #[serde(default)]
     pub directions: Vec<Vec<String>>,

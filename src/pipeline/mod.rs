@@ -253,6 +253,7 @@ impl Finished<'_> {
             tokenizers: plan.ledger.facts(),
             texts: BTreeMap::new(),
             passages: None,
+            differences: None,
         })
     }
 

@@ -98,6 +98,7 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     manifest.answerers = manifest::answerers(&selected, &examples, plan);
     manifest.distinct_sentences = distinct;
     manifest.passages = natural.map(|n| n.facts);
+    manifest.differences = ingested.differences.clone();
     finished.outcome(manifest, &partial, folder, watch)
 }
 

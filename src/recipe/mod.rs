@@ -146,6 +146,8 @@ pub enum SourceKind {
     Simulate,
     /// The official bAbI files.
     Babi,
+    /// The data files of the released MLRBench repository: its English stories, in their order.
+    Released,
     /// Questions about passages in SQuAD's format, parallel by their ids: MLQA, XQuAD.
     Squad,
     /// Sentences hidden in running text.

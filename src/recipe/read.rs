@@ -53,7 +53,7 @@ impl Recipe {
     /// The family that the source belongs to.
     pub fn family(&self) -> Family {
         match self.source.kind {
-            SourceKind::Simulate | SourceKind::Babi => Family::Reasoning,
+            SourceKind::Simulate | SourceKind::Babi | SourceKind::Released => Family::Reasoning,
             SourceKind::Squad => Family::Passage,
             SourceKind::Text => Family::Factoid,
         }
@@ -197,5 +197,6 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("mlneedle-paper", include_str!("../../recipes/mlneedle-paper.toml")),
     ("recall", include_str!("../../recipes/recall.toml")),
     ("recall-paper", include_str!("../../recipes/recall-paper.toml")),
+    ("mlrbench-paper", include_str!("../../recipes/mlrbench-paper.toml")),
     ("golden", include_str!("../../recipes/golden.toml")),
 ];

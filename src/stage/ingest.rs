@@ -5,7 +5,9 @@ use crate::hash::Digest;
 use crate::plan::Plan;
 use crate::recipe::{SourceKind, Split};
 use crate::source::archive;
+use crate::language::Language;
 use crate::source::babi::{self, BabiItem};
+use crate::source::released::{self, Differences, ReleasedItem};
 use crate::source::locate::Locator;
 use crate::source::pins::Pin;
 use crate::store::sorted_dir;
@@ -33,6 +35,8 @@ pub struct Ingested {
     pub babi: BTreeMap<SourceTask, Vec<(String, BabiItem)>>,
     /// The files.
     pub files: Vec<SourceFile>,
+    /// Of the released MLRBench files: what differs from what is written here.
+    pub differences: Option<Differences>,
 }
 
 /// Member names inside the official archive begin with this.
@@ -45,6 +49,9 @@ const MAX_MEMBER: u64 = 64 << 20;
 pub fn ingest(plan: &Plan) -> Result<Ingested> {
     if plan.recipe.source.kind == SourceKind::Simulate {
         return Ok(Ingested::default());
+    }
+    if plan.recipe.source.kind == SourceKind::Released {
+        return released_files(plan);
     }
     let locator = Locator::new(plan)?;
     let pin = plan.recipe.source.archive.as_deref().map(|id| locator.pins.find(id)).transpose()?;
@@ -87,6 +94,38 @@ pub fn ingest(plan: &Plan) -> Result<Ingested> {
     }
     Ok(ingested)
 }
+
+/// The English stories of the released MLRBench repository, and what its translations differ in.
+fn released_files(plan: &Plan) -> Result<Ingested> {
+    let folder = plan.options.data.as_deref().ok_or_else(|| {
+        Error::new("this recipe reads the released MLRBench files")
+            .help("give a copy of the repository with --data DIR: it holds data/en.csv")
+    })?;
+    let items = released::read(folder, &plan.english)?;
+    let packs = plan.packs.iter().map(|(l, _)| Ok((*l, l.pack()?))).collect::<Result<BTreeMap<_, _>>>()?;
+    let differences = released::differences(folder, &items, &packs)?;
+    let mut ingested = Ingested { differences: Some(differences), ..Ingested::default() };
+    for path in sorted_dir(&folder.join("data"))? {
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let language = name.strip_suffix(".csv").and_then(|code| code.parse::<Language>().ok());
+        if language.is_some_and(|language| plan.packs.iter().any(|(l, _)| *l == language)) {
+            let (sha256, bytes) = Digest::of_file(&path)?;
+            ingested.files.push(SourceFile { name: format!("data/{name}"), bytes, sha256 });
+        }
+    }
+    for item in items {
+        let number = item.index.parse().map_err(|_| {
+            Error::new(format!("the index {:?} is no number", item.index)).at(format!("data/en.csv, row {}", item.row))
+        })?;
+        let ReleasedItem { story, label, label_text, .. } = item;
+        let item = BabiItem { story, label, label_text, support: Vec::new(), line: number };
+        ingested.babi.entry(item.story.task).or_default().push((RELEASED.to_owned(), item));
+    }
+    Ok(ingested)
+}
+
+/// What `source_id` of the released files begins with; the file's own index follows.
+const RELEASED: &str = "mlrbench";
 
 /// The files in a folder: loose, or in the archive.
 fn local(plan: &Plan, folder: &Path, pin: Option<&Pin>) -> Result<BTreeMap<String, Vec<u8>>> {

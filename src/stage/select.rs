@@ -5,7 +5,7 @@ use super::ingest::Ingested;
 use crate::error::{Error, Result};
 use crate::family::reasoning::LocalStory;
 use crate::plan::{FilePlan, Plan, Voice};
-use crate::recipe::{Length, SourceKind, Strategy, Task};
+use crate::recipe::{Length, Recipe, SourceKind, Strategy, Task};
 use crate::record::Instance;
 use crate::seed::Seed;
 use crate::stage::examples::{Pool, longest};
@@ -32,13 +32,23 @@ pub struct Selected {
 /// Selects the instances of a plan.
 pub fn select(plan: &Plan, ingested: &Ingested, pool: &Pool) -> Result<Selected> {
     let room = Room::new(plan, pool);
-    let order = fixed_order(&plan.counts);
+    let order = order_of(&plan.recipe, &plan.counts);
     let order = &order[..plan.instances() as usize];
     match plan.recipe.source.kind {
         SourceKind::Simulate => simulated(plan, &room, order),
-        SourceKind::Babi => official(plan, &room, ingested, order),
+        SourceKind::Babi | SourceKind::Released => official(plan, &room, ingested, order),
         SourceKind::Squad | SourceKind::Text => Err(Error::new("questions about passages are no stories")),
     }
+}
+
+/// The order of a recipe's instances: the fixed one, or that of the released files, task after task.
+pub fn order_of(recipe: &Recipe, counts: &[(Task, SourceTask, u32)]) -> Vec<(Task, SourceTask, u32)> {
+    if recipe.source.kind != SourceKind::Released {
+        return fixed_order(counts);
+    }
+    let mut counts = counts.to_vec();
+    counts.sort_by_key(|(_, source, _)| *source);
+    counts.into_iter().flat_map(|(task, source, n)| (0..n).map(move |k| (task, source, k))).collect()
 }
 
 /// The fixed order: each prefix holds each task, and each source task of a task, within one row of
@@ -207,7 +217,8 @@ pub fn depths(seed: &Seed, id: &str, facts: &[Fact]) -> Vec<u32> {
     depths
 }
 
-/// bAbI's own questions: each is admitted alone, in a seeded order; the n-th admitted is instance n.
+/// bAbI's own questions: each is admitted alone, in a seeded order (those of the released files in theirs); the n-th
+/// admitted is instance n.
 fn official(
     plan: &Plan,
     room: &Room,
@@ -248,7 +259,9 @@ fn official(
             kept = sound.iter().zip(&fit).filter(|(_, fit)| **fit).map(|(i, _)| *i).collect();
             break;
         }
-        plan.seed.derive("select", &task.to_string()).shuffle(&mut kept);
+        if plan.recipe.source.kind == SourceKind::Babi {
+            plan.seed.derive("select", &task.to_string()).shuffle(&mut kept);
+        }
         if kept.len() < wanted as usize {
             let reasons: Vec<String> = refused.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
             return Err(Error::new(format!(

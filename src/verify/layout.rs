@@ -9,7 +9,7 @@ use crate::recipe::{Choice, Family, Length, Position, PromptKind};
 use crate::seed::Seed;
 use crate::stage::factoids::cell_id;
 use crate::stage::needles::{id_kind, row_id};
-use crate::stage::select::fixed_order;
+use crate::stage::select::order_of;
 use crate::stage::write::{DataFile, Stats};
 use crate::store::sorted_dir;
 use crate::story::SourceTask;
@@ -208,7 +208,7 @@ impl Checker<'_> {
 
     /// The instances of the release, in the fixed order: source task and id.
     fn order(&self, manifest: &Manifest) -> Vec<(SourceTask, String)> {
-        let order = fixed_order(&counts(self.recipe));
+        let order = order_of(self.recipe, &counts(self.recipe));
         let limit = manifest.filter.as_ref().and_then(|f| f.limit).map_or(order.len(), |n| n as usize);
         order.into_iter().take(limit).map(|(_, source, n)| (source, format!("{source}-{n:05}"))).collect()
     }
