@@ -3,7 +3,7 @@
 //! # The path of the data
 //!
 //! ```text
-//! reasoning  recipe.toml -> Plan -> ingest -> select -> distractors -> localize -> embed -> retrieve -> assemble + certify + write -> release
+//! reasoning  recipe.toml -> Plan -> ingest -> select -> distractors -> localize -> embed -> retrieve -> assemble + certify (+ cut) + write -> release
 //! passage    recipe.toml -> Plan -> questions + haystack -> leaks -> choose -> embed -> rank -> fit + certify + write -> release
 //! factoid    recipe.toml -> Plan -> texts -> breaks -> place -> splice + certify + write -> release
 //!                                                                                     (verify and show read a release)
@@ -15,16 +15,22 @@
 //! a function of hashed inputs, parameters and derived seeds to rows; [`store`] holds its output under a key one can
 //! print, and alone decides whether it runs.
 //!
+//! What a recipe may add to a story's path: worked examples, drawn and chosen beside the stories ([`stage::examples`]); other languages of
+//! haystack and question than the story's, by packs that keep the story's names ([`language::Pack::with_cast`]); and rows with the best sentences
+//! of a proven prompt alone ([`stage::retrieved`]).
+//!
 //! # Modules, in reading order
 //!
 //! - [`language`]: packs of data, one a language. A [`language::Message`] is a sentence's meaning; one set of patterns writes
-//!   it and reads it back. A [`language::Finder`] tells whether a passage holds an answer. [`language::breaks`](mod@language::breaks) finds where a sentence
+//!   it and reads it back, in any of bAbI's twenty tasks. A [`language::Finder`] tells whether a passage holds an answer. [`language::breaks`](mod@language::breaks) finds where a sentence
 //!   may be put between two others, [`language::essays`] makes running text.
 //! - [`story`]: bAbI as meaning. [`story::Fact`], [`story::Question`], the solver, the simulator, the trivial answerers.
-//! - [`source`]: formats that are read, the pins of what is read, and how it is found, downloaded, unpacked, cleaned and sampled.
+//! - [`source`]: formats that are read, the pins of what is read, and how it is found, downloaded, unpacked, cleaned and sampled;
+//!   [`source::released`] reads the files of the released MLRBench, to compare.
 //! - [`recipe`], [`plan`], [`pipeline`], and [`stage`] with the verbs in the order of the path.
-//! - [`family`]: what a prompt is made of. [`embedder`], [`index`] and [`tokenizer`]: texts to vectors, vectors to nearest neighbours, texts to counts.
-//! - [`translator`]: services that are asked for text, and the memory that keeps every answer.
+//! - [`family`]: what a prompt is made of; of stories a template a strategy, filled with the packs' words. [`embedder`], [`index`] and [`tokenizer`]: texts to vectors, vectors to nearest neighbours, texts to counts.
+//! - [`translator`]: services that are asked for text, and the memory that keeps every answer. [`stage::written`]: which texts of a model may
+//!   stand beside a story.
 //! - [`reranker`]: sentences to their relevance to a question, by shared words in integers or by any local model, whose scores are pinned.
 //! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage.
 //! - [`manifest`], [`card`]: what a release says of itself. [`verify`](mod@verify), [`show`](mod@show): what reads one. [`cli`], [`report`], [`error`].
@@ -35,11 +41,15 @@
 //!   alone, by stage and id; no clock, environment, map order or folder order reaches an output (`.clippy.toml` holds that).
 //! - **Integers decide order.** Similarities are sums of products of small integers; ties go by number.
 //! - **Each instance is decided alone**: the n-th story of a task depends on seed, task and n. So a part never depends on the whole.
-//! - **Nothing unproven ships.** [`stage::certify`] reads each final prompt's text and solves it again; one failure aborts the build.
+//! - **Nothing unproven ships.** [`stage::certify`] reads each final prompt's text and solves it again; one failure aborts the build. Rows that
+//!   hold but the best sentences of a prompt are cut from a proven one, and say what was lost ([`stage::retrieved`]).
+//! - **A pronoun keeps its antecedent.** A fact that leans on the one before it stands directly behind it, at whatever depth ([`stage::select`]).
+//! - **Strategies share contexts**: the prompts of an instance differ in what stands around the context alone.
+//! - **Examples say nothing of the gold**: their labels are drawn without regard to it, their cast is another ([`stage::examples`]).
 //! - **Prompts are never stored between stages.** A row is rendered into a reused buffer, proven, hashed and encoded at once; a finished
 //!   Parquet file is the unit of resume.
 //! - **Neural vectors are pinned.** They do not come out bit for bit elsewhere, so they are stored by content, published with the
-//!   release, and used again; everything after them is integers ([`stage::embed`]).
+//!   release, and used again; everything after them is integers ([`stage::embed`]). So are a reranking program's scores and a service's texts.
 //! - **Counts are exact under any tokenizer.** Counts of parts are added only where the tokenizer keeps them apart; elsewhere
 //!   what stands around a seam is tokenised again ([`tokenizer::join`](fn@tokenizer::join), [`stage::ledger`], [`stage::splice`]).
 //! - **A sentence is a line.** Each line ends its own tokens, so that counts of lines add up ([`tokenizer`]). Running text alone is split at
