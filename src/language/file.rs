@@ -3,7 +3,7 @@
 use super::names::Kind;
 use crate::error::Result;
 use crate::fail;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
@@ -18,10 +18,17 @@ pub(super) struct File {
     pub forms: FormTemplates,
     pub places: BTreeMap<String, Entity>,
     pub objects: BTreeMap<String, Entity>,
+    #[serde(default)]
     pub facts: BTreeMap<String, OneOrMany>,
+    #[serde(default)]
     pub questions: BTreeMap<String, OneOrMany>,
+    #[serde(default)]
     pub fillers: BTreeMap<String, OneOrMany>,
+    #[serde(default)]
     pub scenes: BTreeMap<String, OneOrMany>,
+    /// In place of patterns: each sentence for itself, as machine translation gives them.
+    #[serde(default)]
+    pub sentences: Vec<Sentence>,
     pub answers: AnswerWords,
     pub instructions: Instructions,
     pub prompt: PromptWords,
@@ -95,6 +102,18 @@ pub(crate) struct FactoidWords {
     pub needle: String,
     pub question: String,
     pub answers: Vec<String>,
+}
+
+/// A sentence of a pack made by machine translation.
+#[derive(Deserialize, Serialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Sentence {
+    /// Path of the English pattern that it says, such as `facts.move[2]`.
+    pub says: String,
+    /// The message's slots; of persons, 1 for a woman and 0 for a man.
+    pub slots: [u8; 5],
+    /// The sentence, with `{A}` and `{B}` for the persons.
+    pub text: String,
 }
 
 #[derive(Deserialize)]

@@ -548,6 +548,25 @@ pub const PATTERNS: [PatternName; PATTERN_COUNT] = {
     all
 };
 
+/// Keys whose patterns differ in the verb alone: another language may say them alike.
+const VERBS: [&str; 10] =
+    ["move", "take", "take_there", "drop", "drop_there", "give", "pair", "then", "at_time", "time_first"];
+
+/// The first pattern that tells of the same event: another verb, or another place of the time.
+pub fn event(number: u8) -> u8 {
+    let name = &PATTERNS[number as usize];
+    match name.key {
+        "time_first" => pattern("facts", "at_time"),
+        key if name.section == "facts" && VERBS.contains(&key) => number - name.index,
+        _ => number,
+    }
+}
+
+/// The number of a pattern's path, such as `facts.move[2]`.
+pub fn pattern_of(path: &str) -> Option<u8> {
+    PATTERNS.iter().position(|name| name.path() == path).map(|n| n as u8)
+}
+
 /// The number of the first pattern of a key.
 pub const fn pattern(section: &str, key: &str) -> u8 {
     let mut i = 0;

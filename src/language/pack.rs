@@ -2,14 +2,17 @@
 
 use super::Message;
 use super::breaks::Marks;
-use super::file::{AnswerWords, FactoidWords, File, Instructions, OneOrMany, Person, PromptWords, Running};
+use super::file::{AnswerWords, FactoidWords, File, Instructions, OneOrMany, Person, PromptWords, Running, Sentence};
 use super::matching::Rules;
-use super::names::{ACTORS, FURTHER, Kind, LAST_OBJECTS, PATTERNS, STORY_ACTORS, Slot, is_woman};
+use super::names::{
+    ACTORS, FURTHER, Kind, LAST_OBJECTS, PATTERNS, PatternName, STORY_ACTORS, Slot, is_woman, pattern_of,
+};
 use super::pattern::{Segment, compile};
 use super::reader::{ReadError, Reader};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Digest;
+use rustc_hash::FxHashMap;
 use unicode_normalization::is_nfc;
 
 /// Number of kinds of entities.
@@ -71,6 +74,10 @@ pub struct Pack {
     latin: Vec<Vec<String>>,
     /// It has what qa11-qa20 need.
     late: bool,
+    /// Its sentences one by one, in place of patterns: message with 1 for women and 0 for men, and pieces.
+    memory: Vec<(Message, Vec<Segment>)>,
+    /// Where each is.
+    places: FxHashMap<Message, u32>,
     /// Its file.
     text: String,
     reader: Option<Reader>,
@@ -104,7 +111,10 @@ impl Pack {
 
     fn of(file: File, digest: Digest, text: &str) -> Result<Pack> {
         let late = !file.cast.further.is_empty();
+        let translated = !file.sentences.is_empty();
         let forms = build_forms(&file)?;
+        let memory = memory(&file, &forms)?;
+        let places = memory.iter().enumerate().map(|(n, (message, _))| (*message, n as u32)).collect();
         let mut patterns = Vec::with_capacity(PATTERNS.len());
         for name in &PATTERNS {
             let section = match name.section {
@@ -118,7 +128,7 @@ impl Pack {
                 (Some(OneOrMany::Many(texts)), of) if of > 0 && texts.len() == of as usize => {
                     &texts[name.index as usize]
                 }
-                (None, _) if name.late && !late => {
+                (None, _) if name.late && !late || translated => {
                     patterns.push(Vec::new());
                     continue;
                 }
@@ -154,7 +164,7 @@ impl Pack {
         if words.count.len() != 11 || words.count.iter().any(Vec::is_empty) {
             fail!("answers.count needs eleven lists, for none to ten");
         }
-        if late {
+        if late && !translated {
             check_late(&file)?;
         }
         let latin = latin(&file)?;
@@ -179,6 +189,8 @@ impl Pack {
             factoids: file.factoids,
             latin,
             late,
+            memory,
+            places,
             text: text.to_owned(),
             reader: None,
         };
@@ -208,7 +220,57 @@ impl Pack {
 
     /// Appends the sentence of a message.
     pub fn write(&self, message: Message, out: &mut String) {
-        self.write_segments(&self.patterns[message.pattern as usize], message, out);
+        self.write_segments(self.pieces(message), message, out);
+    }
+
+    /// The pieces of a message's sentence; none where it cannot be written.
+    fn pieces(&self, message: Message) -> &[Segment] {
+        if self.memory.is_empty() {
+            return &self.patterns[message.pattern as usize];
+        }
+        let place = self.places.get(&self.sexes(message));
+        place.map_or(&[], |n| &self.memory[*n as usize].1)
+    }
+
+    /// A message with the sexes of its persons in their place: what a pack of single sentences looks it up by.
+    fn sexes(&self, message: Message) -> Message {
+        let name = &PATTERNS[message.pattern as usize];
+        let mut slots = message.slots;
+        for slot in [Slot::A, Slot::B].into_iter().filter(|slot| name.has(*slot)) {
+            slots[slot.index()] = u8::from(is_woman(slots[slot.index()]));
+        }
+        Message { slots, ..message }
+    }
+
+    /// Was it made by machine translation?
+    pub fn is_translated(&self) -> bool {
+        !self.memory.is_empty()
+    }
+
+    /// Can it write a message, whoever its persons are? Packs of patterns can write all that they know.
+    pub fn can_write(&self, message: Message) -> bool {
+        if self.memory.is_empty() {
+            return !self.patterns[message.pattern as usize].is_empty();
+        }
+        let name = &PATTERNS[message.pattern as usize];
+        let sexes = |slot: Slot| if name.has(slot) { 0..2u8 } else { message.slots[slot.index()]..message.slots[slot.index()] + 1 };
+        sexes(Slot::A).all(|a| {
+            sexes(Slot::B).all(|b| {
+                let mut slots = message.slots;
+                (slots[Slot::A.index()], slots[Slot::B.index()]) = (a, b);
+                self.places.contains_key(&Message { slots, ..message })
+            })
+        })
+    }
+
+    /// Its file.
+    pub fn file(&self) -> &str {
+        &self.text
+    }
+
+    /// The sentences of a pack of single sentences.
+    pub(super) fn memory(&self) -> &[(Message, Vec<Segment>)] {
+        &self.memory
     }
 
     fn write_segments(&self, segments: &[Segment], message: Message, out: &mut String) {
@@ -257,7 +319,7 @@ impl Pack {
     /// The words that stand for the entity in a slot of a message's sentence, as printed there.
     pub fn printed(&self, message: Message, slot: Slot) -> Vec<&str> {
         let mut found = Vec::new();
-        self.find_printed(&self.patterns[message.pattern as usize], message, slot, &mut found);
+        self.find_printed(self.pieces(message), message, slot, &mut found);
         found.retain(|text| !text.is_empty());
         found
     }
@@ -393,6 +455,24 @@ fn check_characters(text: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The sentences of a pack made by machine translation.
+fn memory(file: &File, forms: &Forms) -> Result<Vec<(Message, Vec<Segment>)>> {
+    let mut all = Vec::with_capacity(file.sentences.len());
+    for Sentence { says, slots, text } in &file.sentences {
+        let Some(pattern) = pattern_of(says) else { fail!("sentences: unknown pattern {says:?}") };
+        let name = &PATTERNS[pattern as usize];
+        let persons = [Slot::A, Slot::B].into_iter().filter(|slot| name.has(*slot));
+        if persons.clone().any(|slot| slots[slot.index()] > 1) {
+            fail!("sentences: {says} {slots:?}: a person is 1 for a woman or 0 for a man");
+        }
+        // Only persons are printed by their slots; all else is the sentence's own text.
+        let slots_of = name.slots.map(|slot| slot.filter(|slot| slot.kind() == Kind::Actor));
+        let spoken = PatternName { slots: slots_of, ..*name };
+        all.push((Message { pattern, slots: *slots }, compile(&spoken, text, forms, file.capitalize)?));
+    }
+    Ok(all)
 }
 
 /// Qa11-qa20 are there as a whole or not at all.

@@ -4,7 +4,7 @@
 //! forms only. What matches is written again and must give the same text, so that a wrong gender,
 //! case or contraction is refused.
 
-use super::names::{Kind, PATTERN_COUNT, PRONOUNS, Slot};
+use super::names::{Kind, PATTERN_COUNT, PRONOUNS, Slot, event};
 use super::pack::Pack;
 use super::pattern::Segment;
 use super::{Message, PATTERNS};
@@ -36,7 +36,8 @@ impl fmt::Display for ReadError {
 struct Node {
     bytes: Vec<(u8, u32)>,
     forms: Vec<(FormEdge, u32)>,
-    ends: Vec<u8>,
+    /// Of sentences: patterns, or places in a pack's memory. Of forms: entities.
+    ends: Vec<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,12 +65,15 @@ impl Reader {
         let mut reader = Reader { nodes: vec![Node::default()], sets: Vec::new() };
         for pattern in (0..PATTERN_COUNT as u8).filter(|pattern| !pack.segments(*pattern).is_empty()) {
             // Every choice of agreement is a branch; writing again settles which one is right.
-            reader.insert(pack, pattern, pack.segments(pattern), 0);
+            reader.insert(pack, u32::from(pattern), pack.segments(pattern), 0);
+        }
+        for (n, (_, segments)) in pack.memory().iter().enumerate() {
+            reader.insert(pack, n as u32, segments, 0);
         }
         reader
     }
 
-    fn insert(&mut self, pack: &Pack, pattern: u8, segments: &[Segment], node: u32) {
+    fn insert(&mut self, pack: &Pack, pattern: u32, segments: &[Segment], node: u32) {
         let Some((first, rest)) = segments.split_first() else {
             let ends = &mut self.nodes[node as usize].ends;
             if !ends.contains(&pattern) {
@@ -109,7 +113,7 @@ impl Reader {
         let mut nodes = vec![Node::default()];
         for (entity, text) in pack.forms().texts(kind, form, start).iter().enumerate() {
             let end = walk(&mut nodes, 0, text);
-            nodes[end as usize].ends.push(entity as u8);
+            nodes[end as usize].ends.push(entity as u32);
         }
         self.sets.push(FormSet { kind, form, start, nodes });
         self.sets.len() as u32 - 1
@@ -117,8 +121,9 @@ impl Reader {
 
     /// The single meaning of a sentence.
     pub(super) fn read(&self, pack: &Pack, sentence: &str) -> Result<Message, ReadError> {
-        let mut found = Vec::new();
-        self.follow(sentence.as_bytes(), 0, [None; 5], &mut found);
+        let mut ends = Vec::new();
+        self.follow(sentence.as_bytes(), 0, [None; 5], &mut ends);
+        let mut found: Vec<Message> = ends.into_iter().map(|(end, slots)| message_of(pack, end, slots)).collect();
         for message in std::mem::take(&mut found) {
             // A pronoun that is told by agreement alone is any that agrees.
             let told = message.slots[Slot::G.index()] != 0 || !PATTERNS[message.pattern as usize].has(Slot::G);
@@ -152,6 +157,10 @@ impl Reader {
             }
             same
         });
+        if pack.is_translated() {
+            // Verbs that a translation says alike are one event, told with the first of them.
+            found.dedup_by_key(|message| Message { pattern: event(message.pattern), ..*message });
+        }
         match found.len() {
             0 => Err(ReadError::Unknown),
             1 => Ok(found[0]),
@@ -159,13 +168,11 @@ impl Reader {
         }
     }
 
-    fn follow(&self, mut rest: &[u8], mut node: u32, slots: [Option<u8>; 5], found: &mut Vec<Message>) {
+    fn follow(&self, mut rest: &[u8], mut node: u32, slots: [Option<u8>; 5], found: &mut Vec<End>) {
         loop {
             let here = &self.nodes[node as usize];
             if rest.is_empty() {
-                found.extend(
-                    here.ends.iter().map(|&pattern| Message { pattern, slots: slots.map(Option::unwrap_or_default) }),
-                );
+                found.extend(here.ends.iter().map(|&end| (end, slots)));
             }
             for &(edge, next) in &here.forms {
                 let set = &self.sets[edge.set as usize].nodes;
@@ -174,7 +181,7 @@ impl Reader {
                     for &entity in &set[at as usize].ends {
                         let mut slots = slots;
                         // A slot that is printed twice must name the same entity twice.
-                        let value = if edge.slot == Slot::G { 1 << entity } else { entity };
+                        let value = if edge.slot == Slot::G { 1 << entity } else { entity as u8 };
                         if slots[edge.slot.index()].replace(value).is_none_or(|before| before == value) {
                             self.follow(&rest[length..], next, slots, found);
                         }
@@ -187,6 +194,20 @@ impl Reader {
             let Some(next) = rest.first().and_then(|&byte| step(here, byte)) else { return };
             node = next;
             rest = &rest[1..];
+        }
+    }
+}
+
+/// Where a sentence ends, and what stands in its slots.
+type End = (u32, [Option<u8>; 5]);
+
+fn message_of(pack: &Pack, end: u32, slots: [Option<u8>; 5]) -> Message {
+    match pack.memory().get(end as usize) {
+        None => Message { pattern: end as u8, slots: slots.map(Option::unwrap_or_default) },
+        // The sentence says all but its persons.
+        Some((message, _)) => {
+            let slots = std::array::from_fn(|n| slots[n].unwrap_or(message.slots[n]));
+            Message { pattern: message.pattern, slots }
         }
     }
 }

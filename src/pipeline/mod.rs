@@ -276,8 +276,8 @@ impl Finished<'_> {
         }
         let json = serde_json::to_string_pretty(manifest).expect("a manifest is plain data");
         texts.insert("manifest.json".to_owned(), json + "\n");
-        for (language, _) in &plan.packs {
-            texts.insert(format!("packs/{language}.toml"), language.file().to_owned());
+        for (language, pack) in &plan.packs {
+            texts.insert(format!("packs/{language}.toml"), pack.file().to_owned());
         }
         if !plan.packs.iter().any(|(l, _)| l.code() == "en") {
             // English reads bAbI and may give the instructions.

@@ -240,7 +240,7 @@ impl Prepared {
         pins: &mut Pins<'_>,
         watch: &mut Stopwatch,
     ) -> Result<Prepared> {
-        let shown = examples::pool(&plan.recipe, &plan.seed);
+        let shown = examples::pool(&plan.recipe, &plan.seed, plan.packs.iter().map(|(_, pack)| pack));
         let selected: Selected = store.get_or(&keys.select, || select(plan, ingested, &shown))?;
         let examples = worked(plan, &selected, &shown, pins)?;
         watch.lap("select");
@@ -552,7 +552,12 @@ impl RankKind<'_> {
                 .zip(vectors.iter().flatten())
                 .map(|(l, vectors)| retrieve::Side { pool: &pools[&(*l, self.kind)], vectors })
                 .collect();
-            let names = clashes(plan, pools, self.kind);
+            let mut names = clashes(plan, pools, self.kind);
+            if self.kind == Kind::Synthetic && plan.is_translated() {
+                names.resize(self.passages.len(), false);
+                let told = |m: &language::Message| plan.packs.iter().all(|(_, pack)| pack.can_write(*m));
+                names.iter_mut().zip(self.passages).for_each(|(bar, p)| *bar |= !p.sentences.iter().all(told));
+            }
             let progress = Progress::new("retrieve", instances.len() as u64, "instances");
             // Chunk by chunk, so that memory does not grow with the number of instances.
             for (c, chunk) in instances.chunks(64).enumerate() {

@@ -13,7 +13,7 @@ use crate::language::{Language, Pack};
 use crate::recipe::{
     Retriever,
     Allowance, By, CollectionKind, Engine, InstructionLanguage, Family, Haystack, Kind, Last, Length, Model, Position, PromptKind, Ranking,
-    Recipe, SeedSource, Strategy, Task, TaskKey,
+    Recipe, SeedSource, Strategy, Task, TaskKey, Translation,
 };
 use crate::seed::Seed;
 use crate::source::tokenizers;
@@ -179,7 +179,8 @@ pub struct Plan {
     pub family: Family,
     /// The seed's text was read from outside and is not written down.
     pub seed: Seed,
-    /// The packs of the recipe's languages, in its order.
+    /// The packs of the recipe's languages, in its order. Those that are to be made by machine translation are not there
+    /// before [`Plan::complete`].
     pub packs: Vec<(Language, Pack)>,
     /// The English pack, which reads bAbI.
     pub english: Pack,
@@ -310,22 +311,43 @@ impl Plan {
             fail!("--limit 0 leaves no instance");
         }
         let files = all.iter().filter(|file| filter.keeps(file)).cloned().collect();
-        let packs = grid.languages.iter().map(|l| Ok((*l, l.pack()?))).collect::<Result<Vec<_>>>()?;
+        if let Some(translation) = &recipe.translation {
+            translation.check()?;
+        }
+        let made = |l: &Language| {
+            let named = |t: &Translation| t.languages.contains_key(l.code());
+            l.is_guest() && recipe.translation.as_ref().is_some_and(named)
+        };
+        let packs = grid.languages.iter().filter(|l| !made(l)).map(|l| Ok((*l, l.pack()?)));
+        let packs = packs.collect::<Result<Vec<_>>>()?;
         let late = counts.iter().find(|(_, source, n)| *n > 0 && source.is_late());
         if let (Some((_, source, _)), Some((language, _))) = (late, packs.iter().find(|(_, p)| !p.knows_all_tasks())) {
             fail!("the language pack {language} cannot tell {source}: it has no cast.further and what goes with it");
         }
         let english = "en".parse::<Language>().expect("the English pack is embedded").pack()?;
         let ledger = tokenizers::ledger(&recipe, &options)?;
-        let mut askers = BTreeMap::new();
-        for file in all.iter().filter(|file| family == Family::Reasoning && file.question != file.language) {
-            let pack = |language: Language| {
-                let found = packs.iter().find(|(l, _)| *l == language).map(|(_, pack)| pack);
-                found.ok_or_else(|| Error::new(format!("no pack of {language} is at hand")))
-            };
-            askers.insert((file.question, file.language), pack(file.question)?.with_cast(pack(file.language)?)?);
-        }
+        let askers = if family == Family::Reasoning { askers(&all, &packs)? } else { BTreeMap::new() };
         Ok(Plan { recipe, family, seed, packs, english, askers, ledger, counts, kinds, grid: all, files, options })
+    }
+
+    /// Languages whose packs are still to be made.
+    pub fn unwritten(&self) -> impl Iterator<Item = Language> + '_ {
+        let there = |l: &Language| self.packs.iter().any(|(known, _)| known == l);
+        self.recipe.grid.languages.iter().copied().filter(move |l| !there(l))
+    }
+
+    /// Adds packs that were made.
+    pub fn complete(&mut self, made: Vec<(Language, Pack)>) -> Result<()> {
+        self.packs.extend(made);
+        let order = |l: &Language| self.recipe.grid.languages.iter().position(|known| known == l);
+        self.packs.sort_by_key(|(l, _)| order(l));
+        self.askers = askers(&self.grid, &self.packs)?;
+        Ok(())
+    }
+
+    /// Is a language of the recipe told by machine translation? Then verbs that it tells alike are one.
+    pub fn is_translated(&self) -> bool {
+        self.packs.iter().any(|(_, pack)| pack.is_translated())
     }
 
     /// The pack of a language of the recipe.
@@ -448,6 +470,21 @@ impl Plan {
         parts.extend(self.ledger.all().iter().map(|tokenizer| tokenizer.digest().to_string()));
         Digest::of_parts(parts.iter().map(|p| p.as_bytes()))
     }
+}
+
+/// Packs that ask about stories in another language; none yet where one of the two is still to be made.
+fn askers(files: &[FilePlan], packs: &[(Language, Pack)]) -> Result<BTreeMap<(Language, Language), Pack>> {
+    let mut askers = BTreeMap::new();
+    let pack = |language: Language| packs.iter().find(|(l, _)| *l == language).map(|(_, pack)| pack);
+    for file in files.iter().filter(|file| file.question != file.language) {
+        let key = (file.question, file.language);
+        if let (Some(question), Some(story)) = (pack(file.question), pack(file.language))
+            && !askers.contains_key(&key)
+        {
+            askers.insert(key, question.with_cast(story)?);
+        }
+    }
+    Ok(askers)
 }
 
 /// Is a prompt, with what is kept free for answer and chat template, longer than a model's window? `counts` are its

@@ -5,6 +5,7 @@ mod passage;
 mod rag;
 mod read;
 mod tokens;
+mod translation;
 mod values;
 
 pub use factoid::*;
@@ -12,6 +13,7 @@ pub use passage::*;
 pub use rag::*;
 pub use read::BUILT_IN;
 pub use tokens::*;
+pub use translation::*;
 pub use values::{Haystack, Length, Name, OneOrMany, Pairs, QuestionLanguage, SeedSource, Task, TaskKey, Version};
 
 use crate::language::Language;
@@ -55,6 +57,9 @@ pub struct Recipe {
     /// What is put around the context.
     #[serde(default)]
     pub prompt: Prompt,
+    /// Languages by machine translation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub translation: Option<Translation>,
     /// Prompts cut down to the sentences most like their question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rag: Option<Rag>,

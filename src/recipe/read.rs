@@ -3,6 +3,7 @@
 use super::{CollectionKind, EmbedderName, Family, Kind, Length, OneOrMany, Recipe, SourceKind};
 use crate::error::{Error, Result};
 use crate::fail;
+use crate::language::Language;
 use std::path::Path;
 
 impl Recipe {
@@ -12,6 +13,13 @@ impl Recipe {
             let text = e.to_string();
             Error::new(text.trim_end().to_owned()).at(format!("recipe {name}"))
         };
+        // Languages that the recipe itself brings must be known before the rest is read.
+        if let Ok(table) = toml::from_str::<toml::Table>(text) {
+            let guests = table.get("translation").and_then(|section| section.get("languages"));
+            for code in guests.and_then(|all| all.as_table()).into_iter().flat_map(|all| all.keys()) {
+                Language::guest(code).map_err(|e| e.at("translation.languages").at(format!("recipe {name}")))?;
+            }
+        }
         let mut recipe: Recipe = toml::from_str(text).map_err(fault)?;
         let written: toml::Table = toml::from_str(text).map_err(fault)?;
         recipe.refuse_foreign(&written).map_err(|e| e.at(format!("recipe {name}")))?;
@@ -151,6 +159,7 @@ const KEYS: &[(&str, &str, &[Family])] = &[
     ("distractors", "", STORIES),
     ("retrieval", "query", STORIES),
     ("rag", "", STORIES),
+    ("translation", "", STORIES),
     ("prompt", "strategies", STORIES),
     ("prompt", "templates", STORIES),
     ("prompt", "examples", STORIES),

@@ -37,12 +37,13 @@ fn spread(recipe: &Recipe) -> AnswerSpread {
     }
 }
 
-/// Draws the pool of a recipe; empty without a few-shot strategy.
-pub fn pool(recipe: &Recipe, seed: &Seed) -> Pool {
+/// Draws the pool of a recipe; empty without a few-shot strategy. What one of the packs cannot tell is left out.
+pub fn pool<'a>(recipe: &Recipe, seed: &Seed, packs: impl Iterator<Item = &'a Pack>) -> Pool {
     if !recipe.prompt.strategies.contains(&Strategy::FewShot) {
         return Pool::new();
     }
     let spread = spread(recipe);
+    let packs: Vec<&Pack> = packs.filter(|pack| pack.is_translated()).collect();
     // Never a story of the release: their seed is another.
     let seed = seed.child("examples");
     let of = |task: SourceTask| {
@@ -61,7 +62,11 @@ pub fn pool(recipe: &Recipe, seed: &Seed) -> Pool {
             Answer::Actor(_) => true,
             other => known.contains(other),
         };
-        (task, made.into_iter().filter(|(_, answer)| fits(answer)).collect())
+        let told = |story: &Story| {
+            let all = |message| packs.iter().all(|pack| pack.can_write(message));
+            story.facts.iter().all(|fact| all(fact.message())) && all(story.question.message())
+        };
+        (task, made.into_iter().filter(|(story, answer)| fits(answer) && told(story)).collect())
     };
     tasks(recipe).into_iter().map(of).collect()
 }

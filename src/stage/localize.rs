@@ -15,6 +15,10 @@ pub const VERSION: u32 = 1;
 pub fn localize(passages: &[Passage], pack: &Pack, tokenizer: &Tokenizer) -> LocalPool {
     let texts = passages.par_iter().map(|passage| {
         let mut text = String::new();
+        if !passage.sentences.iter().all(|sentence| pack.can_write(*sentence)) {
+            // A sentence of it was not translated: it stands in no haystack.
+            return text;
+        }
         for sentence in &passage.sentences {
             pack.write(*sentence, &mut text);
             text.push('\n');

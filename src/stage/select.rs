@@ -135,6 +135,12 @@ pub fn voices(plan: &Plan) -> Vec<Voice> {
     all
 }
 
+/// Can every language tell and ask it? Machine translation may have failed for a sentence.
+fn is_told(plan: &Plan, story: &Story) -> bool {
+    let told = |message| plan.packs.iter().all(|(_, pack)| pack.can_write(message));
+    story.facts.iter().all(|fact| told(fact.message())) && told(story.question.message())
+}
+
 /// The longest head-to-tail count of a story over the recipe's voices must fit the length.
 fn fits(plan: &Plan, room: &Room, story: &Story, length: Length) -> bool {
     voices(plan).into_iter().all(|voice| {
@@ -155,6 +161,9 @@ fn simulated(plan: &Plan, room: &Room, order: &[(Task, SourceTask, u32)]) -> Res
         .map(|&(_, task, n)| {
             let mut too_long = 0;
             let story = simulate(task, n as usize, plan.recipe.stories.answers, &plan.seed, |story| {
+                if !is_told(plan, story) {
+                    return false;
+                }
                 let ok = smallest.is_none_or(|length| fits(plan, room, story, length));
                 too_long += u32::from(!ok);
                 ok
@@ -238,6 +247,10 @@ fn official(
         let refused = selected.refused.entry(task).or_default();
         for reason in verdicts.iter().flatten() {
             *refused.entry((*reason).to_owned()).or_default() += 1;
+        }
+        let (sound, untold): (Vec<usize>, Vec<usize>) = sound.into_iter().partition(|i| is_told(plan, &items[*i].1.story));
+        if !untold.is_empty() {
+            *refused.entry("not translated".to_owned()).or_default() += untold.len() as u32;
         }
         // A task that would lose more than 1% of its sound stories to the smallest length begins at the next one instead.
         let mut lengths = plan.recipe.grid.lengths.clone();

@@ -1,6 +1,6 @@
 //! Facts: what one sentence of a story or distractor says.
 
-use crate::language::{Message, pattern, pronoun};
+use crate::language::{Message, event, pattern, pronoun};
 use serde::{Deserialize, Serialize};
 
 /// A compass direction.
@@ -149,6 +149,12 @@ impl Fact {
             Fact::Pair { actor, other, .. } => vec![actor, other],
             _ => Vec::new(),
         }
+    }
+
+    /// The same event, told with the first of its verbs. Machine translation may tell several alike.
+    pub fn event(self) -> Fact {
+        let message = self.message();
+        Fact::of(Message { pattern: event(message.pattern), ..message }).unwrap_or(self)
     }
 
     /// Does it stand for whom the sentence before names? Then it stands right behind it.

@@ -33,7 +33,9 @@ impl Examples {
         let Some(seed) = seed.filter(same) else {
             return Examples { seed: None, pool: Pool::new(), vectors: BTreeMap::new() };
         };
-        let pool = pool(recipe, seed);
+        let languages = &recipe.grid.languages;
+        let told = languages.iter().filter_map(|l| packs.get(l.code()));
+        let pool = pool(recipe, seed, told);
         let mut vectors = BTreeMap::new();
         if let (EmbedderName::Ngram, Some(english)) = (recipe.retrieval.embedder, packs.get("en")) {
             for (task, all) in &pool {

@@ -389,7 +389,10 @@ impl Checker<'_> {
 
     /// The same facts, question and supporting facts in every language and length.
     fn meaning(&self, id: &str, instance: &str, question: Question, needles: &[Fact]) -> Result<()> {
-        let digest = Digest::of(postcard::to_stdvec(&(question, needles)).expect("plain data"));
+        // Verbs that a translation tells alike are one.
+        let translated = self.packs.values().any(Pack::is_translated);
+        let events: Vec<Fact> = needles.iter().map(|fact| if translated { fact.event() } else { *fact }).collect();
+        let digest = Digest::of(postcard::to_stdvec(&(question, events)).expect("plain data"));
         let mut shared = self.shared.lock().expect("no thread panics");
         let (first, row) = shared.meanings.entry(instance.to_owned()).or_insert_with(|| (digest, id.to_owned()));
         if *first != digest {
@@ -463,6 +466,7 @@ impl Checker<'_> {
     /// between them at the depths of their instance? False where this cannot be made again.
     fn rederive(&self, numbers: &[u32], instance: &str, reading: &Reading) -> Result<bool> {
         let (Some(pool), Some(seed)) = (&self.pool, &self.seed) else { return Ok(false) };
+        let translated = self.packs.values().any(Pack::is_translated);
         let facts = reading.facts.iter().zip(&reading.is_needle).filter(|(_, is)| **is).map(|(fact, _)| *fact);
         let depths = depths(seed, instance, &facts.collect::<Vec<Fact>>());
         // The passage before which each fact stands.
@@ -478,7 +482,10 @@ impl Checker<'_> {
             let Some(&number) = numbers.get(slot as usize) else { continue };
             let Some(passage) = pool.get(number as usize) else { fail!("there is no passage {number} in the pool") };
             for sentence in &passage.sentences {
-                if lines.next().is_none_or(|(fact, needle)| *needle || fact.message() != *sentence) {
+                let same = |fact: &Fact| {
+                    fact.message() == *sentence || translated && Fact::of(*sentence).map(Fact::event) == Some(fact.event())
+                };
+                if lines.next().is_none_or(|(fact, needle)| *needle || !same(fact)) {
                     fail!("the sentences of passage {number} are not where distractor_ids says");
                 }
             }
