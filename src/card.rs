@@ -125,6 +125,7 @@ pub fn card(plan: &Plan, manifest: &Manifest) -> String {
         text += &released::markdown(differences);
         text += "\n";
     }
+    text += &translations(manifest);
     text += &retrieved(plan, manifest);
     text += &configs(plan, manifest);
     text += &token_table(plan, manifest);
@@ -136,6 +137,54 @@ pub fn card(plan: &Plan, manifest: &Manifest) -> String {
         }
     }
     text
+}
+
+/// Languages by machine translation, and how good it is (the paper's Table 7).
+fn translations(manifest: &Manifest) -> String {
+    if manifest.translations.is_empty() {
+        return String::new();
+    }
+    let mut text = "Machine translation, pinned in `pins/translate`. Similarity is the cosine of source and translation, and of\n\
+                    source and translation back, under the embedder that ranked the passages:\n\n\
+                    | language | part | texts | similarity | translated back |\n|---|---|---|---|---|\n"
+        .to_owned();
+    for (language, facts) in &manifest.translations {
+        for (part, (there, back)) in &facts.similarity {
+            let texts = facts.texts.get(part).copied().unwrap_or(0);
+            let back = back.map_or("-".to_owned(), |back| thousandths(u64::from(back), 1000));
+            text += &format!("| {language} | {part} | {texts} | {} | {back} |\n", thousandths(u64::from(*there), 1000));
+        }
+    }
+    text += "\n";
+    for (language, facts) in &manifest.translations {
+        text += &format!("- {language}: {} texts asked for again", facts.asked_again);
+        text += &format!("; {} sentences are told like one with another verb", facts.alike);
+        for (reason, n) in &facts.dropped {
+            text += &format!("; {n} dropped ({reason})");
+        }
+        if let Some((same, of, near)) = facts.compared {
+            let near = thousandths(u64::from(near), 1000);
+            text += &format!("; beside the language pack: {same} of {of} sentences are the same, similarity {near}");
+        }
+        match &facts.review {
+            Some(review) => {
+                text += &format!(
+                    "; native reviewers: {} of {} sampled texts good, {} wrong, {} unsure, {} without a verdict",
+                    review.ok,
+                    review.sampled,
+                    review.wrong.len(),
+                    review.unsure,
+                    review.missing
+                );
+                for id in &review.wrong {
+                    text += &format!("\n  - wrong: {id}");
+                }
+            }
+            None => text += "; no native reviewer has read it",
+        }
+        text += "\n";
+    }
+    text + "\n"
 }
 
 /// Means of the rows with the best sentences alone: by kind, retriever, number kept and length.

@@ -10,6 +10,7 @@ use crate::stage::ingest::SourceFile;
 use crate::stage::select::Selected;
 use crate::stage::write::DataFile;
 use crate::source::released::Differences;
+use crate::stage::translate::TranslationFacts;
 use crate::story::{ANSWERERS, Answer, AnswerSpread, Mentions, SourceTask, credit, guesses, labels};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -83,6 +84,9 @@ pub struct Manifest {
     /// What was read, dropped and found where passages from outside are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passages: Option<PassageFacts>,
+    /// Languages by machine translation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub translations: BTreeMap<String, TranslationFacts>,
     /// Of the released MLRBench files: what differs from this release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differences: Option<Differences>,

@@ -6,15 +6,18 @@ use self::summary::summary;
 use crate::error::{Error, Result};
 use crate::language::Language;
 use crate::manifest::{Accepted, Match};
-use crate::pipeline::{self, Drift, reasoning::Keys};
+use crate::pipeline::{self, Drift, reasoning, reasoning::Keys};
 use crate::plan::{Filter, Options, Plan, slots};
 use crate::recipe::{Family, Length, Recipe, SourceKind};
 use crate::show::show;
 use crate::source::tokenizers::parse_flags;
 use crate::stage::ingest::ingest;
+use crate::stage::translate;
 use crate::store::Store;
+use crate::translator::Estimate;
 use crate::verify::{Depth, verify_with};
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -359,8 +362,14 @@ fn dry_run(plan: &Plan, json: bool) -> Result<()> {
     };
     let folder = plan.folder();
     let exists = folder.exists();
+    let asked = translate::estimate(plan, &reasoning::tellable(plan, None)?)?;
     if json {
+        let asked: BTreeMap<&String, serde_json::Value> = asked
+            .iter()
+            .map(|(l, e)| (l, serde_json::json!({ "texts": e.texts, "characters": e.characters, "cost": e.cost })))
+            .collect();
         return print_json(&serde_json::json!({
+            "to_translate": asked,
             "release": folder, "exists": exists, "instances": plan.instances(), "files": plan.files.len(), "prompts": rows,
             "tokens_at_most": tokens, "disk_about": disk, "stages_to_run": missing, "recipe": plan.resolved(),
         }));
@@ -382,6 +391,13 @@ fn dry_run(plan: &Plan, json: bool) -> Result<()> {
         disk / 1_000_000 + 1
     );
     out += &format!("# to write      {} data files\n", plan.files.len());
+    for (language, Estimate { texts, characters, cost }) in &asked {
+        out += &format!(
+            "# to translate  {language}: {texts} texts, {characters} characters, {}.{:06} of money, those asked again aside\n",
+            cost / 1_000_000,
+            cost % 1_000_000
+        );
+    }
     out += &match missing.len() {
         0 => "# stages to run none, all outputs are in the store\n".to_owned(),
         _ => format!("# stages to run {}\n", missing.join(", ")),

@@ -254,6 +254,7 @@ impl Finished<'_> {
             texts: BTreeMap::new(),
             passages: None,
             differences: None,
+            translations: BTreeMap::new(),
         })
     }
 

@@ -4,7 +4,7 @@ use super::{Drift, Finished, Outcome, Stages, beside, identity};
 use crate::embedder::{Role, dot, ngram};
 use crate::error::{Error, Result};
 use crate::hash::Digest;
-use crate::language::{self, Language};
+use crate::language::{self, Language, Pack};
 use crate::manifest;
 use crate::family::reasoning::Example;
 use crate::plan::{FilePlan, Plan, Voice};
@@ -21,6 +21,7 @@ use crate::reranker::{Bm25, CommandReranker};
 use crate::stage::retrieved::{Known, Retrievers};
 use crate::stage::select::{self, Selected, select};
 use crate::stage::stories::{Inputs, Ranked, Side, holds};
+use crate::stage::translate::{Told, translate};
 use crate::stage::write::{FileRows, write};
 use crate::stage::{distractors, examples, retrieve};
 use crate::story::SourceTask;
@@ -34,10 +35,17 @@ use std::path::PathBuf;
 /// Builds a release.
 pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outcome> {
     let mut watch = Stopwatch::start();
+    let mut first = Pins::new(plan);
+    let told = translate(plan, &tellable(plan, Some(store))?, &mut first)?;
+    let completed = completed(plan, told.as_ref())?;
+    let plan = completed.as_ref().unwrap_or(plan);
+    if told.is_some() {
+        watch.lap("translate");
+    }
     let ingested = ingest(plan)?;
     let natural = natural(plan)?;
     let keys = Keys::new(plan, &ingested, natural.as_ref());
-    let mut pins = Pins::new(plan);
+    let mut pins = Pins::new(plan).with(first);
     let ranked = Prepared::new(plan, store, &keys, &ingested, natural.as_ref(), &mut pins, &mut watch)?;
     let Prepared { selected, examples, pools, ranked, mut stages } = ranked;
     stages.splice(0..0, keys.all());
@@ -74,6 +82,11 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     pins.close();
     let inputs = Inputs { retrievers: retrievers.as_ref(), ..inputs };
     let mut more_pins = Vec::new();
+    if let Some(told) = &told {
+        let pinned = told.translator.pin(&partial)?;
+        let what = "translations".to_owned();
+        more_pins.extend(pinned.map(|(path, bytes, sha256)| PinFile { path, what, bytes, sha256 }));
+    }
     if let Some(command) = retrievers.as_ref().and_then(|retrievers| retrievers.command.as_ref()) {
         // All scores first, of finished files too: they are the pin.
         inputs.ask(&files)?;
@@ -99,7 +112,26 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     manifest.distinct_sentences = distinct;
     manifest.passages = natural.map(|n| n.facts);
     manifest.differences = ingested.differences.clone();
+    manifest.translations = told.map(|told| told.facts).unwrap_or_default();
     finished.outcome(manifest, &partial, folder, watch)
+}
+
+/// The synthetic passages that a translation must be able to tell; none without one.
+pub fn tellable(plan: &Plan, store: Option<&Store>) -> Result<Vec<Passage>> {
+    if plan.recipe.translation.is_none() || !plan.kinds.contains(&Kind::Synthetic) {
+        return Ok(Vec::new());
+    }
+    let make = || Ok(synthetic(plan));
+    store.map_or_else(make, |store| store.get_or(&pool_key(&plan.recipe, plan.seed.digest()), make))
+}
+
+/// The plan with the packs that were made; none where nothing was to be made.
+fn completed(plan: &Plan, told: Option<&Told>) -> Result<Option<Plan>> {
+    let Some(told) = told.filter(|told| !told.packs.is_empty()) else { return Ok(None) };
+    let mut whole = Plan::new(plan.recipe.clone(), plan.options.clone())?;
+    let packs = told.packs.iter().map(|(language, pack)| Ok((*language, Pack::parse(pack.file())?)));
+    whole.complete(packs.collect::<Result<Vec<_>>>()?)?;
+    Ok(Some(whole))
 }
 
 /// What ranks the sentences of prompts, where a recipe asks for rows with the best alone.
@@ -182,6 +214,9 @@ fn natural(plan: &Plan) -> Result<Option<Natural>> {
 /// How many prompts a fresh embedding would change; see [`Drift`].
 pub(super) fn drift(plan: &Plan, store: &Store) -> Result<Drift> {
     let mut watch = Stopwatch::start();
+    let told = translate(plan, &tellable(plan, Some(store))?, &mut Pins::new(plan))?;
+    let completed = completed(plan, told.as_ref())?;
+    let plan = completed.as_ref().unwrap_or(plan);
     let ingested = ingest(plan)?;
     let natural = natural(plan)?;
     let keys = Keys::new(plan, &ingested, natural.as_ref());

@@ -91,6 +91,12 @@ impl<'a> Pins<'a> {
         Pins { fresh: true, ..Pins::new(plan) }
     }
 
+    /// These, and those that were used under an earlier plan of the same build.
+    pub fn with(mut self, earlier: Pins<'_>) -> Pins<'a> {
+        self.used.extend(earlier.used);
+        self
+    }
+
     /// Lets go of the model, which holds hundreds of megabytes.
     pub fn close(&mut self) {
         #[cfg(feature = "embed")]
