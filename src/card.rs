@@ -144,10 +144,11 @@ fn translations(manifest: &Manifest) -> String {
     if manifest.translations.is_empty() {
         return String::new();
     }
-    let mut text = "Machine translation, pinned in `pins/translate`. Similarity is the cosine of source and translation, and of\n\
+    let mut text =
+        "Machine translation, pinned in `pins/translate`. Similarity is the cosine of source and translation, and of\n\
                     source and translation back, under the embedder that ranked the passages:\n\n\
                     | language | part | texts | similarity | translated back |\n|---|---|---|---|---|\n"
-        .to_owned();
+            .to_owned();
     for (language, facts) in &manifest.translations {
         for (part, (there, back)) in &facts.similarity {
             let texts = facts.texts.get(part).copied().unwrap_or(0);
@@ -210,8 +211,14 @@ fn retrieved(plan: &Plan, manifest: &Manifest) -> String {
     }
     let lengths: BTreeSet<Length> = sums.values().flat_map(|by| by.keys().copied()).collect();
     let columns: Vec<String> = lengths.iter().map(Length::to_string).collect();
-    let mut text = "Rows with the best sentences alone prove nothing: facts may be lost, which is what they measure. Means:\n\n".to_owned();
-    text += &format!("| retriever | top-k | mean of | {} |\n|---|---|---|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
+    let mut text =
+        "Rows with the best sentences alone prove nothing: facts may be lost, which is what they measure. Means:\n\n"
+            .to_owned();
+    text += &format!(
+        "| retriever | top-k | mean of | {} |\n|---|---|---|{}\n",
+        columns.join(" | "),
+        "---|".repeat(columns.len())
+    );
     for ((name, k), by) in &sums {
         for (what, of) in [("recall of all facts", 0), ("recall of supporting facts", 1), ("answerable", 2)] {
             let cell = |length: &Length| {
