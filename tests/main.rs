@@ -23,6 +23,7 @@ mod running;
 mod simulator;
 mod solver;
 mod squad;
+mod strategies;
 mod tokens;
 mod translator;
 mod written;
