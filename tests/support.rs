@@ -2,7 +2,8 @@
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
 use arrow_schema::DataType;
 use nihbuild::family::reasoning::{CONTEXT, CONTEXT_END};
 use nihbuild::hash::Digest;
@@ -221,6 +222,27 @@ pub fn change_list(file: &Path, column: &str, row: usize, with: &dyn Fn(Vec<Stri
             }
         }
         std::sync::Arc::new(builder.finish())
+    });
+}
+
+/// Changes the numbers of the needle spans of one row of a file, by span and name.
+pub fn change_spans(file: &Path, row: usize, with: &dyn Fn(usize, &str, i64) -> i64) {
+    replace(file, "needle_spans", &|lists| {
+        let lists = lists.as_list::<i32>();
+        let (from, to) = (lists.value_offsets()[row] as usize, lists.value_offsets()[row + 1] as usize);
+        let spans = lists.values().as_struct();
+        let columns = spans.fields().iter().zip(spans.columns()).map(|(field, column)| -> ArrayRef {
+            let Some(numbers) = column.as_primitive_opt::<Int64Type>() else { return column.clone() };
+            let number = |(n, value): (usize, &i64)| match (from..to).contains(&n) {
+                true => with(n - from, field.name(), *value),
+                false => *value,
+            };
+            std::sync::Arc::new(numbers.values().iter().enumerate().map(number).collect::<Int64Array>())
+        });
+        let spans = StructArray::new(spans.fields().clone(), columns.collect(), spans.nulls().cloned());
+        let DataType::List(item) = lists.data_type() else { unreachable!("it is a list") };
+        let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+        std::sync::Arc::new(ListArray::new(item.clone(), offsets, std::sync::Arc::new(spans), nulls))
     });
 }
 
