@@ -253,9 +253,10 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
 fn pins_of(given: Option<PathBuf>, recipe: &str) -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     if let Some(given) = given {
-        let found = [given.join("pins"), given.clone()].into_iter().find(|folder| folder.join("embed").is_dir());
+        let is_one = |folder: &PathBuf| ["embed", "rerank"].iter().any(|kind| folder.join(kind).is_dir());
+        let found = [given.join("pins"), given.clone()].into_iter().find(is_one);
         folders.push(found.ok_or_else(|| {
-            Error::new(format!("--pins: {} holds no pins (a folder embed)", given.display()))
+            Error::new(format!("--pins: {} holds no pins (a folder embed or rerank)", given.display()))
                 .help("give the folder of a release, or its folder pins")
         })?);
     }
