@@ -24,5 +24,6 @@ mod simulator;
 mod solver;
 mod squad;
 mod tokens;
+mod translation;
 mod translator;
 mod written;
