@@ -103,7 +103,7 @@ impl Service {
     }
 
     /// Texts out of English into a language, with how often each came.
-    pub fn into(&self, language: &str) -> BTreeMap<String, usize> {
+    pub fn sent_to(&self, language: &str) -> BTreeMap<String, usize> {
         let mine = |ask: &Ask| ask.from == "en" && ask.to == language;
         let mut all = BTreeMap::new();
         for ask in self.asked().into_iter().filter(mine) {
@@ -183,7 +183,7 @@ fn serve(mut socket: TcpStream, log: &Mutex<Log>, answer: &Answer) {
 }
 
 /// A text with each of its words replaced; tokens are no words.
-fn each_word(text: &str, with: impl Fn(&str) -> String) -> String {
+pub fn each_word(text: &str, with: impl Fn(&str) -> String) -> String {
     let mut made = String::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {

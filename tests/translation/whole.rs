@@ -110,8 +110,8 @@ fn all_twenty_tasks_are_told() {
 
     // Each text was asked for once in each direction, and no name was among them.
     assert_eq!(repeated(&service.asked()), []);
-    assert!(service.into("xx").len() > 1000);
-    assert_eq!(service.into("xx"), service.into("yy"));
+    assert!(service.sent_to("xx").len() > 1000);
+    assert_eq!(service.sent_to("xx"), service.sent_to("yy"));
     let everyone: BTreeSet<String> = names.into_iter().chain(women()).chain(men()).collect();
     for ask in service.asked() {
         assert!(!words(&ask.text).any(|word| everyone.contains(word)), "a name went out: {}", ask.text);
@@ -151,7 +151,7 @@ fn few_tasks_need_few_texts() {
     let release = build(&bench, &Draft { service: service.keys("libretranslate"), ..Draft::default() }, &[]);
     verified(&bench, &release);
     assert_eq!(rows(&release, "xx_0k").len(), 2);
-    let asked = service.into("xx");
+    let asked = service.sent_to("xx");
     assert!(asked.contains_key("[[F1]] went to the kitchen."));
     assert!(!asked.keys().any(|text| text.contains("afraid of") && text.contains("[[")), "of a task that is not told");
 }
