@@ -28,5 +28,6 @@ mod solver;
 mod squad;
 mod strategies;
 mod tokens;
+mod translation;
 mod translator;
 mod written;

@@ -253,10 +253,11 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
 fn pins_of(given: Option<PathBuf>, recipe: &str) -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     if let Some(given) = given {
-        let is_one = |folder: &PathBuf| ["embed", "rerank"].iter().any(|kind| folder.join(kind).is_dir());
-        let found = [given.join("pins"), given.clone()].into_iter().find(is_one);
+        const KINDS: [&str; 3] = ["embed", "translate", "rerank"];
+        let holds = |folder: &PathBuf| KINDS.iter().any(|kind| folder.join(kind).is_dir());
+        let found = [given.join("pins"), given.clone()].into_iter().find(holds);
         folders.push(found.ok_or_else(|| {
-            Error::new(format!("--pins: {} holds no pins (a folder embed or rerank)", given.display()))
+            Error::new(format!("--pins: {} holds no pins (a folder {})", given.display(), KINDS.join(" or ")))
                 .help("give the folder of a release, or its folder pins")
         })?);
     }

@@ -76,12 +76,13 @@ pub(super) struct Done {
     back: String,
 }
 
-fn open(plan: &Plan) -> Result<Translator> {
+/// `looking` asks nothing, takes no lock and writes nothing.
+fn open(plan: &Plan, looking: bool) -> Result<Translator> {
     let translation = plan.recipe.translation.as_ref().ok_or_else(|| Error::new("nothing is to be translated"))?;
     let mut folders = plan.options.pins.clone();
     folders.push(plan.folder().join("pins"));
     let store = plan.options.out.join("store");
-    Translator::open(translation.service.clone(), &store, &folders, plan.options.offline)
+    Translator::open(translation.service.clone(), &store, &folders, looking || plan.options.offline)
 }
 
 fn tasks(plan: &Plan) -> Vec<SourceTask> {
@@ -91,7 +92,7 @@ fn tasks(plan: &Plan) -> Vec<SourceTask> {
 /// What is still to be asked for, by language; a sentence that fails is asked for again, which no estimate knows.
 pub fn estimate(plan: &Plan, pool: &[Passage]) -> Result<BTreeMap<String, Estimate>> {
     let Some(translation) = &plan.recipe.translation else { return Ok(BTreeMap::new()) };
-    let translator = open(plan)?;
+    let translator = open(plan, true)?;
     let units = units(&plan.english, &tasks(plan), pool);
     let texts: Vec<&str> = units.iter().map(|unit| unit.source.as_str()).collect();
     let of = |code: &String| {
@@ -109,7 +110,7 @@ pub fn estimate(plan: &Plan, pool: &[Passage]) -> Result<BTreeMap<String, Estima
 /// Translates what a plan needs; nothing where its recipe has no `[translation]`.
 pub fn translate(plan: &Plan, pool: &[Passage], pins: &mut Pins<'_>) -> Result<Option<Told>> {
     let Some(translation) = &plan.recipe.translation else { return Ok(None) };
-    let mut told = Told { packs: Vec::new(), facts: BTreeMap::new(), translator: open(plan)?, sheets: Vec::new() };
+    let mut told = Told { packs: Vec::new(), facts: BTreeMap::new(), translator: open(plan, false)?, sheets: Vec::new() };
     let units = units(&plan.english, &tasks(plan), pool);
     for (code, guest) in &translation.languages {
         let language = Language::guest(code)?;

@@ -269,9 +269,10 @@ pub fn facts(tasks: &[SourceTask]) -> Vec<Message> {
 pub fn units(english: &Pack, tasks: &[SourceTask], pool: &[Passage]) -> Vec<Unit> {
     let late = tasks.iter().any(|task| task.is_late());
     let mut all: Vec<Unit> = Vec::new();
-    let mut kinds = vec![Kind::Place, Kind::Object];
+    // Instructions quote the motives, and a pack has them all.
+    let mut kinds = vec![Kind::Place, Kind::Object, Kind::Motive];
     if late {
-        kinds.extend([Kind::Animal, Kind::Colour, Kind::Motive]);
+        kinds.extend([Kind::Animal, Kind::Colour]);
     }
     for kind in kinds {
         let word = |n: u8| Unit { what: What::Word(kind, n), source: english.citation(kind, n).to_owned() };
