@@ -287,7 +287,7 @@ fn shown(n: u32, task: &str) -> BTreeSet<usize> {
          [prompt]\nstrategies = [\"few_shot\"]\nexamples = {n}\n"
     );
     let (recipe, seed) = (Recipe::parse("r", &text).unwrap(), Seed::new("1"));
-    let pool = &examples::pool(&recipe, &seed)[&task.parse().unwrap()];
+    let pool = &examples::pool(&recipe, &seed, std::iter::empty())[&task.parse().unwrap()];
     (0..50).map(|i| examples::choose(&seed, &format!("{task}-{i:05}"), pool, n as usize, |_| 0).len()).collect()
 }
 

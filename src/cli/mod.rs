@@ -53,8 +53,8 @@ enum Verb {
 
 #[derive(Args)]
 struct RecipeArgs {
-    /// A path, else a name under recipes/, else a recipe built in (mlrbench, mlrbench-babi, mlneedle, mlneedle-existence,
-    /// mlneedle-paper, recall, recall-paper, golden)
+    /// A path, else a name under recipes/, else a recipe built in (mlrbench, mlrbench-babi, mlrbench-paper, mlneedle,
+    /// mlneedle-existence, mlneedle-paper, recall, recall-paper, golden)
     recipe: String,
     /// Only the first N instances of the fixed order: balanced over the tasks, 10 within 100; of MLNeedle the
     /// first N questions of each cell; of the recall test N cells of length and depth
@@ -62,7 +62,7 @@ struct RecipeArgs {
     limit: Option<u32>,
     /// Only these languages; of MLNeedle those of needle and haystack (a multilingual haystack stays)
     #[arg(long, value_name = "CODES", value_delimiter = ',')]
-    languages: Option<Vec<Language>>,
+    languages: Option<Vec<String>>,
     /// Only these lengths, such as 0k,8k
     #[arg(long, value_name = "LENGTHS", value_delimiter = ',')]
     lengths: Option<Vec<Length>>,
@@ -204,7 +204,7 @@ fn threads(jobs: Option<usize>) -> Result<usize> {
 fn recipe(args: RecipeArgs) -> Result<bool> {
     let (name, recipe) = Recipe::find(&args.recipe)?;
     let options = Options {
-        filter: Filter { limit: args.limit, languages: args.languages, lengths: args.lengths },
+        filter: Filter { limit: args.limit, languages: languages(args.languages)?, lengths: args.lengths },
         seed: args.seed,
         out: args.out,
         data: args.data,
@@ -250,6 +250,12 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
 }
 
 /// Folders of pins: in the one given (a release, its pins/, or a folder of the kind), and beside the recipe, where it is a release's.
+/// Languages as flags name them; a recipe may have brought some of its own.
+fn languages(named: Option<Vec<String>>) -> Result<Option<Vec<Language>>> {
+    let parse = |code: &String| code.parse().map_err(|e: String| Error::new(format!("--languages: {e}")));
+    named.map(|all| all.iter().map(parse).collect()).transpose()
+}
+
 fn pins_of(given: Option<PathBuf>, recipe: &str) -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     if let Some(given) = given {
@@ -323,7 +329,7 @@ const REPEATED: u32 = 64_000;
 
 /// Stages whose outputs are not in the store yet. What depends on downloads is not looked into.
 fn to_run(plan: &Plan) -> Result<Vec<String>> {
-    if plan.recipe.reads_passages() && plan.family != Family::Factoid {
+    if (plan.recipe.reads_passages() || plan.recipe.written.is_some()) && plan.family != Family::Factoid {
         return Ok(vec!["all that are not in the store, which the sources decide".to_owned()]);
     }
     if plan.family == Family::Factoid {

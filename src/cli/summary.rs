@@ -35,6 +35,9 @@ pub(super) fn summary(plan: &Plan, outcome: &Outcome) -> String {
         Family::Factoid => {
             "in every prompt the needle stands once and whole, at a sentence break; none is over its length"
         }
+        _ if plan.recipe.rag.is_some() => {
+            "every whole prompt proven answerable from its final text; none over its budget; what was retrieved may not be (see the card)"
+        }
         _ => "every prompt proven answerable from its final text; none over its budget",
     };
     let _ = writeln!(out, "  {proven}");

@@ -109,6 +109,12 @@ pub struct Voices<'a> {
 }
 
 impl Voices<'_> {
+    /// The sentence of the instruction that says in which order the statements stand, and what joins it to the next.
+    pub fn order_sentence(&self) -> String {
+        let words = self.guide.instructions();
+        format!("{}{}", words.order, words.join)
+    }
+
     /// The pack whose words the answer is given in.
     fn answers(&self) -> &Pack {
         if self.strategy == Strategy::Translation { self.english } else { self.question }
@@ -130,6 +136,11 @@ impl Voices<'_> {
                 (gold.into_iter().next().unwrap_or_default(), variants)
             }
         };
+        if self.strategy == Strategy::Translation && matches!(answer, Answer::Path(_)) {
+            // Where the instruction names the directions in its own language, these are no wrong answer.
+            let (own, others) = answers(answer, self.guide);
+            variants.extend(own.into_iter().chain(others));
+        }
         if self.strategy != Strategy::Translation && self.story.code() != self.question.code() {
             // What the story itself prints is no wrong answer.
             let (own, others) = answers(answer, self.story);
@@ -274,19 +285,7 @@ fn instruct(task: SourceTask, guide: &Pack, pack: &Pack) -> String {
     parts.push(body);
     let mut text = parts.join(&words.join);
     if guide.code() != pack.code() {
-        let (ours, theirs) = (guide.answers(), pack.answers());
-        let mut labels = vec![
-            (ours.yes[0].as_str(), theirs.yes[0].as_str()),
-            (&ours.no[0], &theirs.no[0]),
-            (&ours.maybe[0], &theirs.maybe[0]),
-            (&ours.nothing[0], &theirs.nothing[0]),
-            (&ours.count[0][0], &theirs.count[0][0]),
-        ];
-        if task.number() == 20 {
-            let motives = 0..Kind::Motive.count() as u8;
-            labels.extend(motives.map(|n| (guide.citation(Kind::Motive, n), pack.citation(Kind::Motive, n))));
-        }
-        text = exchange(&text, &labels);
+        text = exchange(&text, &labels(task).into_iter().map(|label| (label(guide), label(pack))).collect::<Vec<_>>());
     }
     text
 }
@@ -294,18 +293,45 @@ fn instruct(task: SourceTask, guide: &Pack, pack: &Pack) -> String {
 /// Quotation marks of the languages.
 const QUOTES: [(char, char); 3] = [('\u{201c}', '\u{201d}'), ('\u{201e}', '\u{201c}'), ('\u{ab}', '\u{bb}')];
 
-/// A text with each quoted label exchanged for another, in one pass: a new label is never taken for an old one.
+/// A label's word in a pack.
+type Label = Box<dyn Fn(&Pack) -> &str>;
+
+/// The labels that the instruction of a task may quote.
+fn labels(task: SourceTask) -> Vec<Label> {
+    let yes: Label = Box::new(|pack| &pack.answers().yes[0]);
+    let no: Label = Box::new(|pack| &pack.answers().no[0]);
+    match task.number() {
+        6 | 9 | 17 | 18 => vec![yes, no],
+        7 => (0..11).map(|n| -> Label { Box::new(move |pack| &pack.answers().count[n][0]) }).collect(),
+        8 => vec![Box::new(|pack| &pack.answers().nothing[0])],
+        10 => vec![yes, no, Box::new(|pack| &pack.answers().maybe[0])],
+        19 => (0..4)
+            .map(|n| -> Label {
+                Box::new(move |pack| pack.answers().directions.get(n).map_or("", |words| words[0].as_str()))
+            })
+            .collect(),
+        20 => (0..Kind::Motive.count() as u8)
+            .map(|n| -> Label { Box::new(move |pack| pack.citation(Kind::Motive, n)) })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A text with the last quotation of each label exchanged for another word, in one pass: a new label is never taken for an
+/// old one. (What is quoted before may be a word of the context that looks like the label, such as a negation.)
 fn exchange(text: &str, labels: &[(&str, &str)]) -> String {
     let mut made = String::with_capacity(text.len());
     let mut rest = text;
+    let quotes =
+        |text: &str, label: &str| QUOTES.iter().any(|(open, close)| text.contains(&format!("{open}{label}{close}")));
     while let Some(at) = rest.find(|c| QUOTES.iter().any(|(open, _)| *open == c)) {
         let open = rest[at..].chars().next().expect("it was found");
         made.push_str(&rest[..at]);
         rest = &rest[at..];
         let quoted = QUOTES.iter().filter(|(o, _)| *o == open).find_map(|(_, close)| {
             let inside = &rest[open.len_utf8()..];
-            let (old, new) =
-                labels.iter().find(|(old, _)| inside.strip_prefix(old).is_some_and(|s| s.starts_with(*close)))?;
+            let last = |old: &str| inside.strip_prefix(old).is_some_and(|s| s.starts_with(*close) && !quotes(s, old));
+            let (old, new) = labels.iter().find(|(old, _)| last(old))?;
             Some((format!("{open}{new}{close}"), open.len_utf8() + old.len() + close.len_utf8()))
         });
         match quoted {

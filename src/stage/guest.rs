@@ -55,7 +55,7 @@ impl Make<'_> {
         self.said.get(what).copied().ok_or_else(|| {
             Error::new(format!("{} was not translated", what.name()))
                 .at(format!("language {}", self.code))
-                .help("raise translation.attempts, or ask another service")
+                .help("raise translation.attempts, or ask another service; of a program that was mended, change `model`: its old answers are kept")
         })
     }
 

@@ -154,10 +154,16 @@ impl Cut<'_> {
         read: impl Fn(&str) -> Result<Option<Fact>>,
     ) -> Result<Vec<u32>> {
         let (context, tail) = split(prompt)?;
-        let head = &prompt[..prompt.len() - tail.len() - context.len()];
+        let whole = &prompt[..prompt.len() - tail.len() - context.len()];
+        // Sentences in another order than things happened must not be said to stand in that order.
+        let order = match self.order {
+            RagOrder::Chronological => String::new(),
+            RagOrder::Similarity => self.voices.order_sentence(),
+        };
+        let head = &if order.is_empty() { whole.to_owned() } else { whole.replacen(&order, "", 1) };
         let lines: Vec<&str> = context.split_inclusive('\n').collect();
         let mut starts = Vec::with_capacity(lines.len());
-        let mut at = head.len();
+        let mut at = whole.len();
         for line in &lines {
             starts.push(at as u64);
             at += line.len();

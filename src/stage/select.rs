@@ -32,8 +32,8 @@ pub struct Selected {
 /// Selects the instances of a plan.
 pub fn select(plan: &Plan, ingested: &Ingested, pool: &Pool) -> Result<Selected> {
     let room = Room::new(plan, pool);
-    let order = order_of(&plan.recipe, &plan.counts);
-    let order = &order[..plan.instances() as usize];
+    let order = order_of(&plan.recipe, &plan.counts, plan.instances() as usize);
+    let order = order.as_slice();
     match plan.recipe.source.kind {
         SourceKind::Simulate => simulated(plan, &room, order),
         SourceKind::Babi | SourceKind::Released => official(plan, &room, ingested, order),
@@ -41,14 +41,14 @@ pub fn select(plan: &Plan, ingested: &Ingested, pool: &Pool) -> Result<Selected>
     }
 }
 
-/// The order of a recipe's instances: the fixed one, or that of the released files, task after task.
-pub fn order_of(recipe: &Recipe, counts: &[(Task, SourceTask, u32)]) -> Vec<(Task, SourceTask, u32)> {
-    if recipe.source.kind != SourceKind::Released {
-        return fixed_order(counts);
+/// The first so many instances of the fixed order, in that order; those of the released files in theirs, task after task.
+pub fn order_of(recipe: &Recipe, counts: &[(Task, SourceTask, u32)], limit: usize) -> Vec<(Task, SourceTask, u32)> {
+    let mut order = fixed_order(counts);
+    order.truncate(limit);
+    if recipe.source.kind == SourceKind::Released {
+        order.sort_by_key(|(_, source, n)| (*source, *n));
     }
-    let mut counts = counts.to_vec();
-    counts.sort_by_key(|(_, source, _)| *source);
-    counts.into_iter().flat_map(|(task, source, n)| (0..n).map(move |k| (task, source, k))).collect()
+    order
 }
 
 /// The fixed order: each prefix holds each task, and each source task of a task, within one row of

@@ -110,7 +110,8 @@ pub fn estimate(plan: &Plan, pool: &[Passage]) -> Result<BTreeMap<String, Estima
 /// Translates what a plan needs; nothing where its recipe has no `[translation]`.
 pub fn translate(plan: &Plan, pool: &[Passage], pins: &mut Pins<'_>) -> Result<Option<Told>> {
     let Some(translation) = &plan.recipe.translation else { return Ok(None) };
-    let mut told = Told { packs: Vec::new(), facts: BTreeMap::new(), translator: open(plan, false)?, sheets: Vec::new() };
+    let mut told =
+        Told { packs: Vec::new(), facts: BTreeMap::new(), translator: open(plan, false)?, sheets: Vec::new() };
     let units = units(&plan.english, &tasks(plan), pool);
     for (code, guest) in &translation.languages {
         let language = Language::guest(code)?;
@@ -205,7 +206,7 @@ impl Work<'_> {
                                     open[n].what.name()
                                 ))
                                 .at(format!("language {}", self.code))
-                                .help("raise translation.attempts, or ask another service"));
+                                .help("raise translation.attempts, or ask another service; of a program that was mended, change `model`: its old answers are kept"));
                             }
                             *self.facts.dropped.entry(reason).or_default() += 1;
                         }

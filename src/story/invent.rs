@@ -154,7 +154,9 @@ fn shapes(rng: &mut Rng) -> Vec<Fact> {
 
 /// Pairs of things in one order of size.
 fn sizes(length: usize, rng: &mut Rng) -> Vec<Fact> {
-    let things = some((0..CONTAINERS.len() as u8).collect(), CONTAINERS.len(), rng);
+    // The chocolate is the smallest and its box the next, as everybody knows; the others' order is drawn.
+    let mut things = some((2..CONTAINERS.len() as u8).collect(), CONTAINERS.len(), rng);
+    things.extend([1, 0]);
     let mut facts = Vec::with_capacity(length);
     while facts.len() < length {
         let (a, b) = (rng.below(things.len()), rng.below(things.len()));
@@ -254,8 +256,17 @@ pub(super) fn questions(task: SourceTask, words: &Vocabulary, facts: &[Fact]) ->
         }
         18 => {
             let all = 0..CONTAINERS.len() as u8;
-            let pairs = all.clone().flat_map(|a| all.clone().map(move |b| (a, b))).filter(|(a, b)| a != b);
+            let pairs = all.clone().flat_map(|a| all.clone().map(move |b| (a, b)));
+            let said = |a: u8, b: u8| {
+                facts.iter().any(|f| match *f {
+                    Fact::Bigger { thing, than } => (thing, than) == (a, b) || (than, thing) == (a, b),
+                    Fact::Fits { thing, inside } => (thing, inside) == (a, b) || (inside, thing) == (a, b),
+                    _ => false,
+                })
+            };
+            // What one fact says is no reasoning.
             pairs
+                .filter(|(a, b)| a != b && !said(*a, *b))
                 .flat_map(|(a, b)| [Question::FitsIn { thing: a, inside: b }, Question::IsBigger { thing: a, than: b }])
                 .collect()
         }

@@ -208,9 +208,11 @@ impl Checker<'_> {
 
     /// The instances of the release, in the fixed order: source task and id.
     fn order(&self, manifest: &Manifest) -> Vec<(SourceTask, String)> {
-        let order = order_of(self.recipe, &counts(self.recipe));
-        let limit = manifest.filter.as_ref().and_then(|f| f.limit).map_or(order.len(), |n| n as usize);
-        order.into_iter().take(limit).map(|(_, source, n)| (source, format!("{source}-{n:05}"))).collect()
+        let limit = manifest.filter.as_ref().and_then(|f| f.limit).map_or(usize::MAX, |n| n as usize);
+        order_of(self.recipe, &counts(self.recipe), limit)
+            .into_iter()
+            .map(|(_, source, n)| (source, format!("{source}-{n:05}")))
+            .collect()
     }
 
     /// A file holds the instances of the release in the fixed order, but for tasks that begin later.

@@ -189,8 +189,7 @@ fn an_instruction_that_cannot_be_translated_ends_the_build() {
         let quotes = ask.from == "en" && ask.text.contains('\u{201c}') && ask.text.contains("[[M1]]");
         if quotes { speak(ask).replace("[[M1]]", "[[M]]") } else { speak(ask) }
     });
-    let draft =
-        Draft { translation: "attempts = 2\n", service: service.keys("libretranslate"), ..Draft::default() };
+    let draft = Draft { translation: "attempts = 2\n", service: service.keys("libretranslate"), ..Draft::default() };
     bench.write("r.toml", &draft.text());
     let said = ["cannot be translated: placeholder_", "instructions.", "language xx", "raise translation.attempts"];
     run(&bench, &["recipe", "r.toml"]).failure(2, &said);

@@ -44,7 +44,8 @@ fn two_events_with_one_translation_are_not_both_told() {
 #[test]
 fn verbs_of_one_event_may_be_told_alike() {
     let bench = Bench::new();
-    let alike = |text: &str| text.replace(" moved ", " went ").replace(" journeyed ", " went ").replace(" grabbed ", " got ");
+    let alike =
+        |text: &str| text.replace(" moved ", " went ").replace(" journeyed ", " went ").replace(" grabbed ", " got ");
     let service = otherwise(move |text| Some(mirror(&alike(text))));
     let tasks = "qa1 = 4, qa2 = 4, qa3 = 2, qa8 = 2, qa12 = 4, qa13 = 4, qa14 = 4";
     let release = build(&bench, &draft(&service, tasks), &[]);
@@ -80,7 +81,14 @@ fn faults_have_names() {
     let release = build(&bench, &draft(&service, "qa1 = 20"), &[]);
     verified(&bench, &release);
     let facts = facts(&release);
-    let expected = [("leftover", 2), ("the answer's word is not in it", 1), ("final_mark", 2), ("length", 1), ("brackets", 1), ("debris", 1)];
+    let expected = [
+        ("leftover", 2),
+        ("the answer's word is not in it", 1),
+        ("final_mark", 2),
+        ("length", 1),
+        ("brackets", 1),
+        ("debris", 1),
+    ];
     let expected: BTreeMap<String, u64> = expected.into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect();
     assert_eq!(facts.dropped, expected);
     let told = told(&release);
@@ -181,7 +189,8 @@ fn a_pack_is_a_yardstick_and_loses_nothing_by_it() {
     verified(&bench, &release);
     let facts = &manifest(&release).translations["de"];
     let (same, of, near) = facts.compared.unwrap();
-    let asked = service.sent_to("de").into_keys().filter(|text| text.contains("[[") && known.contains_key(text)).count();
+    let asked =
+        service.sent_to("de").into_keys().filter(|text| text.contains("[[") && known.contains_key(text)).count();
     assert_eq!(same, asked as u64);
     assert!(of > same && near < 1000, "{facts:?}");
     assert_eq!(of, facts.texts["passages"] + facts.texts["questions"]);
