@@ -144,10 +144,11 @@ fn translations(manifest: &Manifest) -> String {
     if manifest.translations.is_empty() {
         return String::new();
     }
-    let mut text = "Machine translation, pinned in `pins/translate`. Similarity is the cosine of source and translation, and of\n\
+    let mut text =
+        "Machine translation, pinned in `pins/translate`. Similarity is the cosine of source and translation, and of\n\
                     source and translation back, under the embedder that ranked the passages:\n\n\
                     | language | part | texts | similarity | translated back |\n|---|---|---|---|---|\n"
-        .to_owned();
+            .to_owned();
     for (language, facts) in &manifest.translations {
         for (part, (there, back)) in &facts.similarity {
             let texts = facts.texts.get(part).copied().unwrap_or(0);
@@ -189,7 +190,9 @@ fn translations(manifest: &Manifest) -> String {
 
 /// Means of the rows with the best sentences alone: by kind, retriever, number kept and length.
 fn retrieved(plan: &Plan, manifest: &Manifest) -> String {
-    let mut sums: BTreeMap<(String, u32), BTreeMap<Length, (u64, u64, u64, u64)>> = BTreeMap::new();
+    // Recall, recall of the supporting, answerable: in millionths; and rows.
+    type Means = BTreeMap<Length, [u64; 4]>;
+    let mut sums: BTreeMap<(String, u32), Means> = BTreeMap::new();
     for (file, data) in plan.files.iter().zip(&manifest.files) {
         let Some((retriever, k)) = file.rag else { continue };
         let name = match plan.kinds.len() {
@@ -198,27 +201,26 @@ fn retrieved(plan: &Plan, manifest: &Manifest) -> String {
         };
         let sum = sums.entry((name, k)).or_default().entry(file.length).or_default();
         let stats = &data.stats;
-        *sum = (
-            sum.0 + stats.recall,
-            sum.1 + stats.recall_supporting,
-            sum.2 + stats.answerable * 1_000_000,
-            sum.3 + data.rows,
-        );
+        let more = [stats.recall, stats.recall_supporting, stats.answerable * 1_000_000, data.rows];
+        sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
     }
     if sums.is_empty() {
         return String::new();
     }
     let lengths: BTreeSet<Length> = sums.values().flat_map(|by| by.keys().copied()).collect();
     let columns: Vec<String> = lengths.iter().map(Length::to_string).collect();
-    let mut text = "Rows with the best sentences alone prove nothing: facts may be lost, which is what they measure. Means:\n\n".to_owned();
-    text += &format!("| retriever | top-k | mean of | {} |\n|---|---|---|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
+    let mut text =
+        "Rows with the best sentences alone prove nothing: facts may be lost, which is what they measure. Means:\n\n"
+            .to_owned();
+    text += &format!(
+        "| retriever | top-k | mean of | {} |\n|---|---|---|{}\n",
+        columns.join(" | "),
+        "---|".repeat(columns.len())
+    );
     for ((name, k), by) in &sums {
         for (what, of) in [("recall of all facts", 0), ("recall of supporting facts", 1), ("answerable", 2)] {
             let cell = |length: &Length| {
-                by.get(length).map_or("-".to_owned(), |sum| {
-                    let part = [sum.0, sum.1, sum.2][of];
-                    thousandths(part / sum.3.max(1), 1_000_000)
-                })
+                by.get(length).map_or("-".to_owned(), |sum| thousandths(sum[of] / sum[3].max(1), 1_000_000))
             };
             let cells: Vec<String> = lengths.iter().map(cell).collect();
             text += &format!("| {name} | {k} | {what} | {} |\n", cells.join(" | "));

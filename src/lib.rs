@@ -17,7 +17,9 @@
 //!
 //! What a recipe may add to a story's path: worked examples, drawn and chosen beside the stories ([`stage::examples`]); other languages of
 //! haystack and question than the story's, by packs that keep the story's names ([`language::Pack::with_cast`]); and rows with the best sentences
-//! of a proven prompt alone ([`stage::retrieved`]).
+//! of a proven prompt alone ([`stage::retrieved`]). Before all of it, languages without a pack are made by machine translation
+//! ([`stage::units`]: what is to be told; [`stage::translate`]: asked for, checked, judged), and a model is asked for distractors
+//! ([`stage::authored`]).
 //!
 //! # Modules, in reading order
 //!

@@ -21,9 +21,7 @@ pub fn messages(pattern: u8) -> Vec<Message> {
             .collect();
     }
     let pairs = [(Slot::A, Slot::B), (Slot::P, Slot::Q), (Slot::Z, Slot::W), (Slot::S, Slot::T), (Slot::U, Slot::V)];
-    let twice = |s: &[u8; 5]| {
-        pairs.iter().any(|(a, b)| name.has(*a) && name.has(*b) && s[a.index()] == s[b.index()])
-    };
+    let twice = |s: &[u8; 5]| pairs.iter().any(|(a, b)| name.has(*a) && name.has(*b) && s[a.index()] == s[b.index()]);
     all.retain(|slots| !twice(slots));
     all.into_iter().map(|slots| Message { pattern, slots }).collect()
 }
@@ -297,7 +295,8 @@ fn instructions_name_the_gold_labels() {
                 assert!(quoted, "{language} qa{task}: {gold:?} is not in quotes in {}", head(task));
             }
         }
-        let heads: std::collections::BTreeSet<String> = [1, 2, 4, 5, 6, 7, 8, 10, 11, 14, 15, 16, 17, 18, 19, 20].map(head).into();
+        let heads: std::collections::BTreeSet<String> =
+            [1, 2, 4, 5, 6, 7, 8, 10, 11, 14, 15, 16, 17, 18, 19, 20].map(head).into();
         assert_eq!(heads.len(), 16, "{language}: a task has an instruction of its own");
         let common = |a: u8, b: u8| head(a).chars().zip(head(b).chars()).take_while(|(x, y)| x == y).count();
         assert!(common(1, 2) > common(1, 4) + 10, "{language}: qa4 has no order in time");

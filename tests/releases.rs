@@ -2,9 +2,7 @@
 
 use crate::support::*;
 use nihbuild::hash::Digest;
-use nihbuild::table::SCHEMA;
 use nihbuild::verify::{Depth, Report, verify};
-use parquet::arrow::ArrowWriter;
 use std::path::{Path, PathBuf};
 
 fn release(bench: &Bench) -> PathBuf {
@@ -14,35 +12,6 @@ fn release(bench: &Bench) -> PathBuf {
 
 fn check(release: &Path) -> Report {
     verify(release, Depth::Full, 2).unwrap()
-}
-
-/// Changes one list of texts of one row of a file.
-fn change_list(file: &Path, column: &str, row: usize, with: &dyn Fn(Vec<String>) -> Vec<String>) {
-    use arrow_array::builder::{ListBuilder, StringBuilder};
-    use arrow_array::{ArrayRef, RecordBatch};
-    let batch = batches(file).remove(0);
-    let field = SCHEMA.field_with_name(column).unwrap();
-    let arrow_schema::DataType::List(item) = field.data_type() else { panic!("{column} is no list") };
-    let mut builder = ListBuilder::new(StringBuilder::new()).with_field(item.clone());
-    for n in 0..batch.num_rows() {
-        let values = nihbuild::table::texts(&batch, column, n);
-        let values = if n == row { with(values) } else { values };
-        builder.append_value(values.iter().map(Some));
-    }
-    let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
-    columns[SCHEMA.index_of(column).unwrap()] = std::sync::Arc::new(builder.finish());
-    let batch = RecordBatch::try_new(SCHEMA.clone(), columns).unwrap();
-    let mut writer = ArrowWriter::try_new(std::fs::File::create(file).unwrap(), SCHEMA.clone(), None).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
-}
-
-fn found(report: &Report, file: &str, what: &str) {
-    assert!(
-        report.findings.iter().any(|f| f.file.contains(file) && f.what.contains(what)),
-        "expected {what:?} about {file:?} in {:#?}",
-        report.findings
-    );
 }
 
 #[test]
@@ -135,8 +104,8 @@ fn a_sound_release_passes_and_every_touch_is_found() {
     forge(&|p| p.replacen("<context>\n", "<context>\nMary went to the park.\n", 1), "out of order");
     forge(&|p| p.replace("\n</context>", "\nAlice went to the park.\n</context>"), "another depth than recorded");
     forge(&|p| p.replace("<context>", ""), "no context between its tags");
-    forge(&|p| p.to_owned() + " ", "the text around the context");
-    forge(&|p| p.replacen("short statements", "long statements", 1), "the text around the context");
+    forge(&|p| p.to_owned() + " ", "recorded are");
+    forge(&|p| p.replacen("short statements", "brief statements", 1), "the text around the context");
     // A file left out, in the manifest as well.
     std::fs::remove_dir_all(release.join("data/hi_2k")).unwrap();
     let manifest = release.join("manifest.json");

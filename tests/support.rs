@@ -1,9 +1,15 @@
 //! What the tests share: the real data if it is there, the program, and rows of a release.
 
+use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
+use arrow_schema::DataType;
+use nihbuild::family::reasoning::{CONTEXT, CONTEXT_END};
 use nihbuild::hash::Digest;
+use nihbuild::language::{Kind, Message, PATTERNS};
 use nihbuild::table::{self, SCHEMA};
+use nihbuild::verify::{Depth, Report, verify};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::path::{Path, PathBuf};
@@ -160,17 +166,137 @@ pub fn reseal(release: &Path) {
     std::fs::write(release.join("SHA256SUMS"), sums).unwrap();
 }
 
-/// Changes one text column of one row of a file.
-pub fn change(file: &Path, column: &str, row: usize, with: &dyn Fn(&str) -> String) {
+/// Every row of a file: its batch, and its place there.
+pub fn rows(path: &Path) -> Vec<(RecordBatch, usize)> {
+    batches(path).into_iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch.clone(), row))).collect()
+}
+
+/// A prompt's text up to its context, the context's lines, and the text behind it.
+#[track_caller]
+pub fn parts(prompt: &str) -> (&str, Vec<&str>, &str) {
+    let start = prompt.find(CONTEXT).expect("a context") + CONTEXT.len();
+    let end = prompt.rfind(CONTEXT_END).expect("the context's end");
+    (&prompt[..start], prompt[start..end].lines().collect(), &prompt[end..])
+}
+
+/// Persons that a sentence names.
+pub fn persons(message: Message) -> Vec<u8> {
+    let slots = PATTERNS[message.pattern as usize].used().filter(|slot| slot.kind() == Kind::Actor);
+    slots.map(|slot| slot.entity(&message.slots)).collect()
+}
+
+/// Puts another column into a file of one batch.
+pub fn replace(file: &Path, column: &str, with: &dyn Fn(&ArrayRef) -> ArrayRef) {
     let batch = batches(file).remove(0);
     let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
     let place = SCHEMA.index_of(column).unwrap();
-    let values = columns[place].as_string::<i32>().clone();
-    let value =
-        |(n, value): (usize, Option<&str>)| value.map(|value| if n == row { with(value) } else { value.to_owned() });
-    columns[place] = std::sync::Arc::new(values.iter().enumerate().map(value).collect::<StringArray>());
+    columns[place] = with(&columns[place]);
     let batch = RecordBatch::try_new(SCHEMA.clone(), columns).unwrap();
     let mut writer = ArrowWriter::try_new(std::fs::File::create(file).unwrap(), SCHEMA.clone(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
+}
+
+/// Changes one text column of one row of a file.
+pub fn change(file: &Path, column: &str, row: usize, with: &dyn Fn(&str) -> String) {
+    let value =
+        |(n, value): (usize, Option<&str>)| value.map(|value| if n == row { with(value) } else { value.to_owned() });
+    replace(file, column, &|values| {
+        std::sync::Arc::new(values.as_string::<i32>().iter().enumerate().map(value).collect::<StringArray>())
+    });
+}
+
+/// Changes one list of texts of one row of a file; lists that are null stay so.
+pub fn change_list(file: &Path, column: &str, row: usize, with: &dyn Fn(Vec<String>) -> Vec<String>) {
+    let batch = batches(file).remove(0);
+    let field = SCHEMA.field_with_name(column).unwrap();
+    let DataType::List(item) = field.data_type() else { panic!("{column} is no list") };
+    replace(file, column, &|lists| {
+        let mut builder = ListBuilder::new(StringBuilder::new()).with_field(item.clone());
+        for n in 0..lists.len() {
+            let values = table::texts(&batch, column, n);
+            let values = if n == row { with(values) } else { values };
+            match lists.is_null(n) {
+                true => builder.append_null(),
+                false => builder.append_value(values.iter().map(Some)),
+            }
+        }
+        std::sync::Arc::new(builder.finish())
+    });
+}
+
+/// Changes the numbers of the needle spans of one row of a file, by span and name.
+pub fn change_spans(file: &Path, row: usize, with: &dyn Fn(usize, &str, i64) -> i64) {
+    replace(file, "needle_spans", &|lists| {
+        let lists = lists.as_list::<i32>();
+        let (from, to) = (lists.value_offsets()[row] as usize, lists.value_offsets()[row + 1] as usize);
+        let spans = lists.values().as_struct();
+        let columns = spans.fields().iter().zip(spans.columns()).map(|(field, column)| -> ArrayRef {
+            let Some(numbers) = column.as_primitive_opt::<Int64Type>() else { return column.clone() };
+            let number = |(n, value): (usize, &i64)| match (from..to).contains(&n) {
+                true => with(n - from, field.name(), *value),
+                false => *value,
+            };
+            std::sync::Arc::new(numbers.values().iter().enumerate().map(number).collect::<Int64Array>())
+        });
+        let spans = StructArray::new(spans.fields().clone(), columns.collect(), spans.nulls().cloned());
+        let DataType::List(item) = lists.data_type() else { unreachable!("it is a list") };
+        let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+        std::sync::Arc::new(ListArray::new(item.clone(), offsets, std::sync::Arc::new(spans), nulls))
+    });
+}
+
+/// Changes the prompt of one row of a file together with its digest: what it says is checked then.
+pub fn forge(file: &Path, row: usize, with: &dyn Fn(&str) -> String) {
+    change(file, "prompt", row, with);
+    let (_, prompt) = prompts(file).remove(row);
+    change(file, "prompt_sha256", row, &|_| Digest::of(&prompt).to_string());
+}
+
+/// The report says this of that file.
+#[track_caller]
+pub fn found(report: &Report, file: &str, what: &str) {
+    assert!(
+        report.findings.iter().any(|f| f.file.contains(file) && f.what.contains(what)),
+        "expected {what:?} about {file:?} in {:#?}",
+        report.findings
+    );
+}
+
+/// A sound release, to be touched and put back.
+pub struct Sound {
+    pub release: PathBuf,
+    bytes: Vec<(String, Vec<u8>)>,
+}
+
+impl Sound {
+    #[track_caller]
+    pub fn new(release: PathBuf) -> Sound {
+        let report = verify(&release, Depth::Full, 2).unwrap();
+        assert_eq!(report.n_findings, 0, "{:#?}", report.findings);
+        assert!(report.rows > 0 && report.proven == report.rows);
+        Sound { bytes: bytes_of(&release), release }
+    }
+
+    /// Touches one of its files and seals it again; `verify` must say this of a row of the file, or of the file. Then
+    /// puts it back.
+    #[track_caller]
+    pub fn finds(&self, file: &str, what: &str, touch: impl FnOnce(&Path)) {
+        found(&self.touched(file, touch), file, what);
+    }
+
+    /// What `verify` says of the release with a file touched and sealed again. Then puts it back.
+    #[track_caller]
+    pub fn touched(&self, file: &str, touch: impl FnOnce(&Path)) -> Report {
+        let path = self.release.join(file);
+        let before = std::fs::read(&path).unwrap();
+        touch(&path);
+        assert_ne!(std::fs::read(&path).unwrap(), before, "{file} was not touched");
+        reseal(&self.release);
+        let report = verify(&self.release, Depth::Sampled, 2).unwrap();
+        for (name, bytes) in &self.bytes {
+            std::fs::write(self.release.join(name), bytes).unwrap();
+        }
+        report
+    }
 }

@@ -304,7 +304,8 @@ fn exchange(text: &str, labels: &[(&str, &str)]) -> String {
         rest = &rest[at..];
         let quoted = QUOTES.iter().filter(|(o, _)| *o == open).find_map(|(_, close)| {
             let inside = &rest[open.len_utf8()..];
-            let (old, new) = labels.iter().find(|(old, _)| inside.strip_prefix(old).is_some_and(|s| s.starts_with(*close)))?;
+            let (old, new) =
+                labels.iter().find(|(old, _)| inside.strip_prefix(old).is_some_and(|s| s.starts_with(*close)))?;
             Some((format!("{open}{new}{close}"), open.len_utf8() + old.len() + close.len_utf8()))
         });
         match quoted {

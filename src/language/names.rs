@@ -374,9 +374,7 @@ pub const MOTIVATED: usize = 41;
 /// Is a role of this number a woman? The same in every language: pronouns agree with it.
 pub const fn is_woman(actor: u8) -> bool {
     let n = actor as usize;
-    matches!(n, 0 | 2 | 6)
-        || n >= EXTRA_WOMEN && n < EXTRA_MEN
-        || n >= FURTHER && n < FURTHER + FURTHER_WOMEN
+    matches!(n, 0 | 2 | 6) || n >= EXTRA_WOMEN && n < EXTRA_MEN || n >= FURTHER && n < FURTHER + FURTHER_WOMEN
 }
 
 /// The pronoun that stands for one person or two, as a bit of [`Slot::G`].
@@ -530,8 +528,7 @@ const KEYS: [(&str, &str, u8, &str); 75] = [
 
 /// Every pattern of a pack, in the order of their numbers.
 pub const PATTERNS: [PatternName; PATTERN_COUNT] = {
-    let mut all =
-        [PatternName { section: "", key: "", index: 0, of: 0, slots: [None; 5], late: false }; PATTERN_COUNT];
+    let mut all = [PatternName { section: "", key: "", index: 0, of: 0, slots: [None; 5], late: false }; PATTERN_COUNT];
     let (mut key, mut n) = (0, 0);
     while key < KEYS.len() {
         let (section, name, of, slots) = KEYS[key];

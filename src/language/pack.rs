@@ -253,7 +253,9 @@ impl Pack {
             return !self.patterns[message.pattern as usize].is_empty();
         }
         let name = &PATTERNS[message.pattern as usize];
-        let sexes = |slot: Slot| if name.has(slot) { 0..2u8 } else { message.slots[slot.index()]..message.slots[slot.index()] + 1 };
+        let sexes = |slot: Slot| {
+            if name.has(slot) { 0..2u8 } else { message.slots[slot.index()]..message.slots[slot.index()] + 1 }
+        };
         sexes(Slot::A).all(|a| {
             sexes(Slot::B).all(|b| {
                 let mut slots = message.slots;

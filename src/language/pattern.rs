@@ -93,7 +93,9 @@ impl Compiler<'_> {
     fn agree(&mut self, inside: &str, start: bool) -> Result<Segment> {
         let (letters, tail) = inside.split_once(':').ok_or_else(|| {
             // A wrong slot is the nearer fault.
-            self.slot(inside.chars().next(), inside).err().unwrap_or_else(|| self.fault(format!("expected `:` in `{inside}`")))
+            self.slot(inside.chars().next(), inside)
+                .err()
+                .unwrap_or_else(|| self.fault(format!("expected `:` in `{inside}`")))
         })?;
         let slots = letters.chars().map(|c| self.slot(Some(c), inside)).collect::<Result<Vec<_>>>()?;
         let texts: Vec<&str> = tail.split('|').collect();

@@ -3,30 +3,33 @@
 use super::{Drift, Finished, Outcome, Stages, beside, identity};
 use crate::embedder::{Role, dot, ngram};
 use crate::error::{Error, Result};
+use crate::family::reasoning::Example;
 use crate::hash::Digest;
 use crate::language::{self, Language, Pack};
 use crate::manifest;
-use crate::family::reasoning::Example;
+use crate::manifest::PassageFacts;
 use crate::plan::{FilePlan, Plan, Voice};
 use crate::recipe::{By, EmbedderName, Kind, Length, Ranking, Recipe, Retriever, Strategy};
 use crate::record::{Instance, LocalPool, Passage};
 use crate::report::{Progress, Stopwatch};
+use crate::reranker::{Bm25, CommandReranker};
 use crate::stage::assemble::{Bounding, RowPlan, Sizes, fit, local_story, shorten};
+use crate::stage::authored::author;
 use crate::stage::embed::{self, PinFile, Pins, Texts, Vectors};
 use crate::stage::ingest::{Ingested, ingest};
 use crate::stage::journal::Journal;
 use crate::stage::localize::{self, Lines};
 use crate::stage::natural::{self, Natural};
-use crate::reranker::{Bm25, CommandReranker};
 use crate::stage::retrieved::{Known, Retrievers};
 use crate::stage::select::{self, Selected, select};
 use crate::stage::stories::{Inputs, Ranked, Side, holds};
 use crate::stage::translate::{Told, translate};
 use crate::stage::write::{FileRows, write};
 use crate::stage::{distractors, examples, retrieve};
-use crate::story::SourceTask;
 use crate::store::{Key, Lists, Store};
+use crate::story::SourceTask;
 use crate::tokenizer::Tokenizer;
+use crate::translator::Translator;
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,10 +46,10 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
         watch.lap("translate");
     }
     let ingested = ingest(plan)?;
-    let natural = natural(plan)?;
-    let keys = Keys::new(plan, &ingested, natural.as_ref());
+    let free = Free::read(plan)?;
+    let keys = Keys::new(plan, &ingested, Some(&free));
     let mut pins = Pins::new(plan).with(first);
-    let ranked = Prepared::new(plan, store, &keys, &ingested, natural.as_ref(), &mut pins, &mut watch)?;
+    let ranked = Prepared::new(plan, store, &keys, &ingested, &free, &mut pins, &mut watch)?;
     let Prepared { selected, examples, pools, ranked, mut stages } = ranked;
     stages.splice(0..0, keys.all());
     let identity = identity(plan, &stages, &pins);
@@ -82,9 +85,11 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     pins.close();
     let inputs = Inputs { retrievers: retrievers.as_ref(), ..inputs };
     let mut more_pins = Vec::new();
-    if let Some(told) = &told {
-        let pinned = told.translator.pin(&partial)?;
-        let what = "translations".to_owned();
+    for (what, asked) in
+        [("translations", told.as_ref().map(|t| &t.translator)), ("passages written", free.author.as_ref())]
+    {
+        let pinned = asked.map(|translator| translator.pin(&partial)).transpose()?.flatten();
+        let what = what.to_owned();
         more_pins.extend(pinned.map(|(path, bytes, sha256)| PinFile { path, what, bytes, sha256 }));
     }
     if let Some(command) = retrievers.as_ref().and_then(|retrievers| retrievers.command.as_ref()) {
@@ -100,7 +105,7 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     let distinct = lines.iter().filter(|((_, kind), _)| *kind == Kind::Synthetic);
     let distinct = distinct.map(|((language, _), lines)| (language.to_string(), lines.len() as u64)).collect();
     let mut sources = ingested.files.clone();
-    sources.extend(natural.iter().flat_map(|n| n.files.clone()));
+    sources.extend(free.passages.values().flat_map(|n| n.files.clone()));
     let finished = Finished { plan, stages, pins, sources, identity, more_pins };
     let mut manifest = finished.describe(&journal)?;
     for instance in &selected.instances {
@@ -110,7 +115,7 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     manifest.starts = selected.starts.iter().map(|(task, length)| (*task, length.to_string())).collect();
     manifest.answerers = manifest::answerers(&selected, &examples, plan);
     manifest.distinct_sentences = distinct;
-    manifest.passages = natural.map(|n| n.facts);
+    manifest.passages = free.facts();
     manifest.differences = ingested.differences.clone();
     manifest.translations = told.map(|told| told.facts).unwrap_or_default();
     finished.outcome(manifest, &partial, folder, watch)
@@ -206,9 +211,37 @@ fn retrievers<'a>(
     Ok(Some(made))
 }
 
-/// The passages of `[haystack]`, where natural distractors are asked for.
-fn natural(plan: &Plan) -> Result<Option<Natural>> {
-    plan.kinds.contains(&Kind::Natural).then(|| natural::read(plan)).transpose()
+/// Passages that are no sentences of ours: of `[haystack]`, and written by a model.
+pub struct Free {
+    passages: BTreeMap<Kind, Natural>,
+    /// Holds what a model wrote.
+    author: Option<Translator>,
+}
+
+impl Free {
+    fn read(plan: &Plan) -> Result<Free> {
+        let mut free = Free { passages: BTreeMap::new(), author: None };
+        if plan.kinds.contains(&Kind::Natural) {
+            free.passages.insert(Kind::Natural, natural::read(plan)?);
+        }
+        if plan.kinds.contains(&Kind::Written) {
+            let made = author(plan)?;
+            free.passages.insert(Kind::Written, made.passages);
+            free.author = Some(made.translator);
+        }
+        Ok(free)
+    }
+
+    /// What a manifest says of them, together.
+    fn facts(self) -> Option<PassageFacts> {
+        let mut all = self.passages.into_values().map(|passages| passages.facts);
+        let mut facts = all.next()?;
+        for more in all {
+            facts.passages += more.passages;
+            facts.dropped.extend(more.dropped);
+        }
+        Some(facts)
+    }
 }
 
 /// How many prompts a fresh embedding would change; see [`Drift`].
@@ -218,12 +251,12 @@ pub(super) fn drift(plan: &Plan, store: &Store) -> Result<Drift> {
     let completed = completed(plan, told.as_ref())?;
     let plan = completed.as_ref().unwrap_or(plan);
     let ingested = ingest(plan)?;
-    let natural = natural(plan)?;
-    let keys = Keys::new(plan, &ingested, natural.as_ref());
+    let free = Free::read(plan)?;
+    let keys = Keys::new(plan, &ingested, Some(&free));
     let mut drift = Drift::default();
     let mut sides = Vec::new();
     for mut pins in [Pins::new(plan).remembering(), Pins::fresh(plan).remembering()] {
-        let prepared = Prepared::new(plan, store, &keys, &ingested, natural.as_ref(), &mut pins, &mut watch)?;
+        let prepared = Prepared::new(plan, store, &keys, &ingested, &free, &mut pins, &mut watch)?;
         let sizes = sizes(plan, &prepared.selected, &prepared.examples);
         let Prepared { selected, pools, ranked, .. } = &prepared;
         let files = Fitting { plan, selected, sizes: &sizes, pools, ranked }.rows()?;
@@ -271,7 +304,7 @@ impl Prepared {
         store: &Store,
         keys: &Keys,
         ingested: &Ingested,
-        natural: Option<&Natural>,
+        free: &Free,
         pins: &mut Pins<'_>,
         watch: &mut Stopwatch,
     ) -> Result<Prepared> {
@@ -283,7 +316,7 @@ impl Prepared {
             true => store.get_or(&keys.pool, || Ok(synthetic(plan)))?,
             false => Vec::new(),
         };
-        let pools = pools(plan, store, keys, &passages, natural)?;
+        let pools = pools(plan, store, keys, &passages, free)?;
         watch.lap("localize");
         let mut ranked = Rankings::new();
         let mut stages = Stages::new();
@@ -292,7 +325,7 @@ impl Prepared {
                 Kind::Noise => {
                     ranked.insert((kind, None), Ranked::Round { size: plan.recipe.distractors.pool });
                 }
-                Kind::Synthetic | Kind::Natural => {
+                Kind::Synthetic | Kind::Natural | Kind::Written => {
                     let make = RankKind { plan, store, keys, kind, selected: &selected, passages: &passages };
                     let made = make.rank(&pools, pins)?;
                     stages.extend(made.stages);
@@ -306,17 +339,14 @@ impl Prepared {
 }
 
 /// The worked examples of each instance, by similarity.
-fn worked(
-    plan: &Plan,
-    selected: &Selected,
-    pool: &examples::Pool,
-    pins: &mut Pins<'_>,
-) -> Result<Vec<Vec<Example>>> {
+fn worked(plan: &Plan, selected: &Selected, pool: &examples::Pool, pins: &mut Pins<'_>) -> Result<Vec<Vec<Example>>> {
     if pool.is_empty() {
         return Ok(Vec::new());
     }
-    let stories: Vec<(SourceTask, String)> =
-        pool.iter().flat_map(|(task, all)| all.iter().map(|(story, _)| (*task, examples::text(&plan.english, story)))).collect();
+    let stories: Vec<(SourceTask, String)> = pool
+        .iter()
+        .flat_map(|(task, all)| all.iter().map(|(story, _)| (*task, examples::text(&plan.english, story))))
+        .collect();
     let mut starts: BTreeMap<SourceTask, usize> = BTreeMap::new();
     for (n, (task, _)) in stories.iter().enumerate() {
         starts.entry(*task).or_insert(n);
@@ -359,7 +389,7 @@ pub struct Keys {
 
 impl Keys {
     /// The keys of a plan. They depend on nothing that must run first but the digests of source files.
-    pub fn new(plan: &Plan, ingested: &Ingested, natural: Option<&Natural>) -> Keys {
+    pub fn new(plan: &Plan, ingested: &Ingested, free: Option<&Free>) -> Keys {
         let recipe = &plan.recipe;
         let packs: Vec<Digest> = plan.packs.iter().map(|(_, pack)| pack.digest()).collect();
         let seed = plan.seed.digest();
@@ -387,7 +417,7 @@ impl Keys {
                 let made_of = match kind {
                     Kind::Synthetic => pool.digest(),
                     Kind::Noise => seed,
-                    Kind::Natural => natural.expect("read for this kind").digest,
+                    Kind::Natural | Kind::Written => free.expect("read for this kind").passages[&kind].digest,
                 };
                 let key = Key {
                     stage: "localize",
@@ -438,7 +468,7 @@ fn is_written(plan: &Plan, language: Language, kind: Kind) -> bool {
     files.iter().any(|file| (file.haystack, file.kind) == (language, kind))
 }
 
-fn pools(plan: &Plan, store: &Store, keys: &Keys, passages: &[Passage], natural: Option<&Natural>) -> Result<Pools> {
+fn pools(plan: &Plan, store: &Store, keys: &Keys, passages: &[Passage], free: &Free) -> Result<Pools> {
     let progress = Progress::new("localize", keys.local.len() as u64, "pools");
     let mut pools = Pools::new();
     let primary = plan.ledger.primary();
@@ -449,9 +479,10 @@ fn pools(plan: &Plan, store: &Store, keys: &Keys, passages: &[Passage], natural:
             let pool = store.get_or(key, || {
                 Ok(match kind {
                     Kind::Synthetic => localize::localize(passages, pack, primary),
-                    Kind::Natural => localize::pool(natural.expect("read").lines(language), primary),
+                    Kind::Natural | Kind::Written => localize::pool(free.passages[&kind].lines(language), primary),
                     Kind::Noise => {
-                        let texts = distractors::noise(&plan.seed, pack, plan.recipe.distractors.pool, plan.tells_late());
+                        let texts =
+                            distractors::noise(&plan.seed, pack, plan.recipe.distractors.pool, plan.tells_late());
                         localize::pool(texts, primary)
                     }
                 })
@@ -502,7 +533,7 @@ impl RankKind<'_> {
             let (key, lists) = self.group(own, &languages, pools, pins)?;
             made.ranked.insert((self.kind, own), Ranked::Lists(lists));
             let language = own.map_or(String::new(), |l| format!(" {l}"));
-            let kind = if self.kind == Kind::Synthetic { "" } else { " natural" };
+            let kind = if self.kind == Kind::Synthetic { String::new() } else { format!(" {}", self.kind.name()) };
             made.stages.push((format!("retrieve{kind}{language}"), key));
         }
         Ok(made)
@@ -665,7 +696,7 @@ fn read_pools<'a>(plan: &Plan, pools: &'a Pools) -> Result<BTreeMap<(Language, K
             let pack = plan.pack(language);
             let read = match kind {
                 Kind::Synthetic => localize::read_back(pool, pack)?,
-                Kind::Noise | Kind::Natural => localize::check_clean(pool, pack, plan.tells_late())?,
+                Kind::Noise | Kind::Natural | Kind::Written => localize::check_clean(pool, pack, plan.tells_late())?,
             };
             lines.insert((language, kind), read);
         }

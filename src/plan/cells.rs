@@ -26,7 +26,9 @@ fn voices(recipe: &Recipe, alone: bool) -> Vec<(Language, Language, Language)> {
     for &story in stories {
         let own = vec![Haystack::In(story)];
         let haystacks = if alone { &own } else { grid.haystack.as_ref().unwrap_or(&own) };
-        for haystack in haystacks.iter().filter_map(single).filter(|h| alone || is_wanted(recipe, story, Haystack::In(*h))) {
+        for haystack in
+            haystacks.iter().filter_map(single).filter(|h| alone || is_wanted(recipe, story, Haystack::In(*h)))
+        {
             let question = match grid.question {
                 None | Some(QuestionLanguage::Needle) => story,
                 Some(QuestionLanguage::Haystack) => haystack,

@@ -11,9 +11,8 @@ use crate::family::reasoning::{self, Voices};
 use crate::hash::Digest;
 use crate::language::{Language, Pack};
 use crate::recipe::{
-    Retriever,
-    Allowance, By, CollectionKind, Engine, InstructionLanguage, Family, Haystack, Kind, Last, Length, Model, Position, PromptKind, Ranking,
-    Recipe, SeedSource, Strategy, Task, TaskKey, Translation,
+    Allowance, By, CollectionKind, Engine, Family, Haystack, InstructionLanguage, Kind, Last, Length, Model, Position,
+    PromptKind, Ranking, Recipe, Retriever, SeedSource, Strategy, Task, TaskKey, Translation,
 };
 use crate::seed::Seed;
 use crate::source::tokenizers;
@@ -45,7 +44,8 @@ impl Filter {
             Some(Haystack::In(language)) => l.contains(&language),
             Some(Haystack::Multilingual) | None => true,
         };
-        let stories = |l: &Vec<Language>| file.cell.is_some() || l.contains(&file.haystack) && l.contains(&file.question);
+        let stories =
+            |l: &Vec<Language>| file.cell.is_some() || l.contains(&file.haystack) && l.contains(&file.question);
         self.languages.as_ref().is_none_or(|l| l.contains(&file.language) && haystack(l) && stories(l))
             && self.lengths.as_ref().is_none_or(|l| l.contains(&file.length))
     }
@@ -313,6 +313,15 @@ impl Plan {
         let files = all.iter().filter(|file| filter.keeps(file)).cloned().collect();
         if let Some(translation) = &recipe.translation {
             translation.check()?;
+        }
+        match (&recipe.written, kinds.contains(&Kind::Written)) {
+            (Some(written), true) => {
+                no_repeats("written.constraints", &written.constraints)?;
+                written.check()?;
+            }
+            (None, true) => fail!("distractors.kind = \"written\" needs [written.service]: who writes the passages"),
+            (Some(_), false) => fail!("[written] does nothing: distractors.kind does not name \"written\""),
+            (None, false) => {}
         }
         let made = |l: &Language| {
             let named = |t: &Translation| t.languages.contains_key(l.code());

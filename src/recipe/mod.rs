@@ -7,6 +7,7 @@ mod read;
 mod tokens;
 mod translation;
 mod values;
+mod written;
 
 pub use factoid::*;
 pub use passage::*;
@@ -15,6 +16,7 @@ pub use read::BUILT_IN;
 pub use tokens::*;
 pub use translation::*;
 pub use values::{Haystack, Length, Name, OneOrMany, Pairs, QuestionLanguage, SeedSource, Task, TaskKey, Version};
+pub use written::WrittenBy;
 
 use crate::language::Language;
 use crate::story::AnswerSpread;
@@ -57,6 +59,9 @@ pub struct Recipe {
     /// What is put around the context.
     #[serde(default)]
     pub prompt: Prompt,
+    /// What a model is asked for `distractors.kind = "written"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<WrittenBy>,
     /// Languages by machine translation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub translation: Option<Translation>,
@@ -285,6 +290,8 @@ pub enum Kind {
     Natural,
     /// Random letters of the language's script: the paper's control.
     Noise,
+    /// Passages written by a model, as the paper's synthetic ones are.
+    Written,
 }
 
 impl Kind {
@@ -294,6 +301,7 @@ impl Kind {
             Kind::Synthetic => "synthetic",
             Kind::Natural => "natural",
             Kind::Noise => "noise",
+            Kind::Written => "written",
         }
     }
 }

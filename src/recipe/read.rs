@@ -159,6 +159,7 @@ const KEYS: &[(&str, &str, &[Family])] = &[
     ("distractors", "", STORIES),
     ("retrieval", "query", STORIES),
     ("rag", "", STORIES),
+    ("written", "", STORIES),
     ("translation", "", STORIES),
     ("prompt", "strategies", STORIES),
     ("prompt", "templates", STORIES),

@@ -53,7 +53,8 @@ pub fn parse(name: &str, text: &str, task: SourceTask, pack: &Pack) -> Result<Ve
             })?;
             facts.push(fact);
             numbers.push(number);
-            bind(&mut facts).map_err(|_| Error::new("its pronoun stands for nobody of the sentence before").at(place()))?;
+            bind(&mut facts)
+                .map_err(|_| Error::new("its pronoun stands for nobody of the sentence before").at(place()))?;
             continue;
         }
         let fields: Vec<&str> = rest.split('\t').collect();

@@ -72,10 +72,9 @@ impl<'a> Certifier<'a> {
         }
         match solve(question, self.facts.iter().copied()) {
             Solution::Unique { answer, .. } if self.voices.gold(answer).0 == [gold] => Ok(seen),
-            Solution::Unique { answer, .. } => Err(Error::new(format!(
-                "the context's answer is {:?}, the gold {gold:?}",
-                self.voices.gold(answer).0
-            ))),
+            Solution::Unique { answer, .. } => {
+                Err(Error::new(format!("the context's answer is {:?}, the gold {gold:?}", self.voices.gold(answer).0)))
+            }
             Solution::Faulty(fault) => Err(Error::new(format!("the context has no single answer: {}", fault.name()))),
         }
     }
@@ -90,7 +89,8 @@ impl<'a> Certifier<'a> {
     }
 
     fn read(&self, line: &str) -> Result<Fact> {
-        let message = self.voices.story.read(line).map_err(|e| Error::new(e.to_string()).at(format!("line {line:?}")))?;
+        let message =
+            self.voices.story.read(line).map_err(|e| Error::new(e.to_string()).at(format!("line {line:?}")))?;
         Fact::of(message).ok_or_else(|| Error::new(format!("a question in the context: {line:?}")))
     }
 }
@@ -99,7 +99,7 @@ impl<'a> Certifier<'a> {
 pub fn certificate(kind: Kind) -> &'static str {
     match kind {
         Kind::Synthetic => "solved",
-        Kind::Noise | Kind::Natural => "contained",
+        Kind::Noise | Kind::Natural | Kind::Written => "contained",
     }
 }
 

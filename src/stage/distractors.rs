@@ -2,8 +2,8 @@
 //! and random noise.
 
 use crate::language::{
-    EXTRA_MEN, EXTRA_WOMEN, FURTHER, Kind, LAST_OBJECTS, Message, OBJECTS, OUTDOORS, PATTERNS, PLACES, Pack, STORY_ACTORS, STORY_OBJECTS,
-    Slot, WIPEABLE, pattern,
+    EXTRA_MEN, EXTRA_WOMEN, FURTHER, Kind, LAST_OBJECTS, Message, OBJECTS, OUTDOORS, PATTERNS, PLACES, Pack,
+    STORY_ACTORS, STORY_OBJECTS, Slot, WIPEABLE, pattern,
 };
 use crate::recipe::Variant;
 use crate::record::Passage;
@@ -55,6 +55,7 @@ pub fn letter(kind: crate::recipe::Kind) -> char {
     match kind {
         crate::recipe::Kind::Synthetic => 's',
         crate::recipe::Kind::Natural => 'p',
+        crate::recipe::Kind::Written => 'w',
         crate::recipe::Kind::Noise => 'n',
     }
 }

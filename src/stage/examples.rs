@@ -5,14 +5,14 @@
 
 use crate::error::Result;
 use crate::family::reasoning::Example;
-use crate::language::{ACTORS, FURTHER, Kind, MOTIVATED, Message, PATTERNS, Pack, STORY_ACTORS, Slot, is_woman};
 use crate::hash::Digest;
+use crate::language::{ACTORS, FURTHER, Kind, MOTIVATED, Message, PATTERNS, Pack, STORY_ACTORS, Slot, is_woman};
 use crate::plan::counts;
 use crate::recipe::{Recipe, SourceKind, Strategy};
 use crate::record::Instance;
 use crate::seed::{Rng, Seed};
-use crate::story::{Answer, AnswerSpread, Fact, Question, Solution, SourceTask, Story, labels, simulate};
 use crate::store::Key;
+use crate::story::{Answer, AnswerSpread, Fact, Question, Solution, SourceTask, Story, labels, simulate};
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::BTreeMap;

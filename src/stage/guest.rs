@@ -3,7 +3,7 @@
 use super::translate::Done;
 use super::units::{What, names, quoted_labels};
 use crate::error::{Error, Result};
-use crate::language::{ACTORS, FURTHER, Kind, Pack, PATTERNS, STORY_ACTORS, is_woman};
+use crate::language::{ACTORS, FURTHER, Kind, PATTERNS, Pack, STORY_ACTORS, is_woman};
 use crate::plan::Plan;
 use crate::recipe::Guest;
 use crate::translator::placeholder::{Gender, Name, restore};
@@ -116,8 +116,25 @@ impl Make<'_> {
 
     fn instructions(&self) -> Result<Value> {
         const KEYS: [&str; 19] = [
-            "opening", "order", "place", "giving", "yes_no", "chain", "relations", "count", "list", "maybe",
-            "opening_other", "coreference", "time", "deduction", "induction", "position", "size", "path", "motive",
+            "opening",
+            "order",
+            "place",
+            "giving",
+            "yes_no",
+            "chain",
+            "relations",
+            "count",
+            "list",
+            "maybe",
+            "opening_other",
+            "coreference",
+            "time",
+            "deduction",
+            "induction",
+            "position",
+            "size",
+            "path",
+            "motive",
         ];
         let of = |key: &&str| Ok(((*key).to_owned(), text(self.phrase(&format!("instructions.{key}"))?)));
         let mut all = KEYS.iter().map(of).collect::<Result<Table>>()?;
@@ -158,7 +175,8 @@ impl Make<'_> {
 
     /// Letters that the translations are written with.
     fn letters(&self, done: &[Done]) -> String {
-        let mut letters: Vec<char> = done.iter().flat_map(|done| done.target.chars()).filter(|c| c.is_alphabetic()).collect();
+        let mut letters: Vec<char> =
+            done.iter().flat_map(|done| done.target.chars()).filter(|c| c.is_alphabetic()).collect();
         letters.sort_unstable();
         letters.dedup();
         if letters.len() < 20 { LATIN.to_owned() } else { letters.into_iter().collect() }

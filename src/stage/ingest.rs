@@ -2,14 +2,14 @@
 
 use crate::error::{Error, Result};
 use crate::hash::Digest;
+use crate::language::Language;
 use crate::plan::Plan;
 use crate::recipe::{SourceKind, Split};
 use crate::source::archive;
-use crate::language::Language;
 use crate::source::babi::{self, BabiItem};
-use crate::source::released::{self, Differences, ReleasedItem};
 use crate::source::locate::Locator;
 use crate::source::pins::Pin;
+use crate::source::released::{self, Differences, ReleasedItem};
 use crate::store::sorted_dir;
 use crate::story::SourceTask;
 use serde::Serialize;

@@ -1,6 +1,7 @@
 //! The stages of a build, in the order of the path.
 
 pub mod assemble;
+pub mod authored;
 pub mod certify;
 pub mod counter;
 pub mod distractors;

@@ -30,6 +30,13 @@ pub struct Natural {
 }
 
 impl Natural {
+    /// Passages that are ready: in every language the same numbers.
+    pub fn of(texts: BTreeMap<Language, Vec<String>>, files: Vec<SourceFile>, facts: PassageFacts) -> Natural {
+        let parts: Vec<&[u8]> = texts.values().flatten().map(String::as_bytes).collect();
+        let digest = Digest::of_parts(parts);
+        Natural { texts, files, facts, digest }
+    }
+
     /// The passages in a language, a line each.
     pub fn lines(&self, language: Language) -> Vec<String> {
         self.texts[&language].iter().map(|text| format!("{text}\n")).collect()
@@ -39,7 +46,8 @@ impl Natural {
 /// Reads and filters the passages.
 pub fn read(plan: &Plan) -> Result<Natural> {
     let haystack = haystack::read(plan, &Locator::new(plan)?)?;
-    let names: BTreeMap<Language, Vec<String>> = plan.packs.iter().map(|(l, pack)| (*l, banned(pack, plan.tells_late()))).collect();
+    let names: BTreeMap<Language, Vec<String>> =
+        plan.packs.iter().map(|(l, pack)| (*l, banned(pack, plan.tells_late()))).collect();
     let reason = |n: usize| -> Option<String> {
         haystack.texts.iter().find_map(|(language, texts)| {
             let text = &texts[n];
@@ -64,7 +72,5 @@ pub fn read(plan: &Plan) -> Result<Natural> {
     if facts.passages == 0 {
         fail!("every passage names somebody or something of the stories: none is left as a distractor");
     }
-    let parts: Vec<&[u8]> = texts.values().flatten().map(String::as_bytes).collect();
-    let digest = Digest::of_parts(parts);
-    Ok(Natural { texts, files: haystack.files, facts, digest })
+    Ok(Natural::of(texts, haystack.files, facts))
 }

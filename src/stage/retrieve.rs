@@ -49,7 +49,8 @@ pub fn allowed(instance: &Instance, passages: &[Passage], variant: Variant) -> V
             Variant::Unconstrained => true,
             // Some tasks tell of no such action, so any will do there.
             Variant::SameAction => {
-                actions.is_empty() || messages().all(|m| action(m.pattern).is_none_or(|a| a == MOVES || actions.contains(&a)))
+                actions.is_empty()
+                    || messages().all(|m| action(m.pattern).is_none_or(|a| a == MOVES || actions.contains(&a)))
             }
             // A story without objects has none to keep.
             Variant::SameObject => {

@@ -179,7 +179,10 @@ impl Cut<'_> {
             if let Some(fact) = row.needle_spans.iter().position(|span| span.start == starts[n]) {
                 let supporting = row.needle_spans[fact].supporting;
                 let (end, token_start, token_end) = (text.len() as u64 - 1, tokens, tokens + count);
-                spans.push((fact, NeedleSpan { start, end, token_start, token_end, supporting, ..NeedleSpan::default() }));
+                spans.push((
+                    fact,
+                    NeedleSpan { start, end, token_start, token_end, supporting, ..NeedleSpan::default() },
+                ));
             }
             tokens += count;
         }

@@ -228,12 +228,7 @@ pub fn depths(seed: &Seed, id: &str, facts: &[Fact]) -> Vec<u32> {
 
 /// bAbI's own questions: each is admitted alone, in a seeded order (those of the released files in theirs); the n-th
 /// admitted is instance n.
-fn official(
-    plan: &Plan,
-    room: &Room,
-    ingested: &Ingested,
-    order: &[(Task, SourceTask, u32)],
-) -> Result<Selected> {
+fn official(plan: &Plan, room: &Room, ingested: &Ingested, order: &[(Task, SourceTask, u32)]) -> Result<Selected> {
     let mut selected = Selected::default();
     let mut admitted: BTreeMap<SourceTask, Vec<(Story, String)>> = BTreeMap::new();
     for &(_, task, wanted) in &plan.counts {
@@ -248,7 +243,8 @@ fn official(
         for reason in verdicts.iter().flatten() {
             *refused.entry((*reason).to_owned()).or_default() += 1;
         }
-        let (sound, untold): (Vec<usize>, Vec<usize>) = sound.into_iter().partition(|i| is_told(plan, &items[*i].1.story));
+        let (sound, untold): (Vec<usize>, Vec<usize>) =
+            sound.into_iter().partition(|i| is_told(plan, &items[*i].1.story));
         if !untold.is_empty() {
             *refused.entry("not translated".to_owned()).or_default() += untold.len() as u32;
         }

@@ -192,15 +192,20 @@ impl Work<'_> {
                 let mut again = Vec::new();
                 for (n, (target, back)) in targets.into_iter().zip(backs).enumerate() {
                     let fault = faults[n].clone().or_else(|| {
-                        near.get(n).filter(|near| **near < least).map(|_| "far from the source, translated back".to_owned())
+                        near.get(n)
+                            .filter(|near| **near < least)
+                            .map(|_| "far from the source, translated back".to_owned())
                     });
                     match fault {
                         None => done.push(Done { unit: open[n].clone(), target, back }),
                         Some(reason) if attempt + 1 == translation.attempts => {
                             if matches!(open[n].what, What::Phrase(_)) {
-                                return Err(Error::new(format!("{} cannot be translated: {reason}", open[n].what.name()))
-                                    .at(format!("language {}", self.code))
-                                    .help("raise translation.attempts, or ask another service"));
+                                return Err(Error::new(format!(
+                                    "{} cannot be translated: {reason}",
+                                    open[n].what.name()
+                                ))
+                                .at(format!("language {}", self.code))
+                                .help("raise translation.attempts, or ask another service"));
                             }
                             *self.facts.dropped.entry(reason).or_default() += 1;
                         }
@@ -253,7 +258,9 @@ impl Work<'_> {
 
     fn fault(&self, unit: &Unit, target: &str, words: &[(&What, Vec<String>)]) -> Option<String> {
         let strict = matches!(unit.what, What::Sentence(_));
-        let bare = placeholder::tokens(target).iter().fold(target.to_owned(), |text, token| text.replace(&token.to_string(), ""));
+        let bare = placeholder::tokens(target)
+            .iter()
+            .fold(target.to_owned(), |text, token| text.replace(&token.to_string(), ""));
         if strict && bare.contains(['{', '}', '[', ']', '|']) {
             return Some("brackets".to_owned());
         }

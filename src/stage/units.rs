@@ -212,7 +212,10 @@ fn quoted(text: &str, english: &Pack) -> (String, Vec<What>) {
 
 /// The labels that stand quoted in a phrase, in the order of its tokens.
 pub fn quoted_labels(key: &str, english: &Pack) -> Vec<What> {
-    phrases(english).into_iter().find(|(known, _)| known == key).map_or_else(Vec::new, |(_, text)| quoted(&text, english).1)
+    phrases(english)
+        .into_iter()
+        .find(|(known, _)| known == key)
+        .map_or_else(Vec::new, |(_, text)| quoted(&text, english).1)
 }
 
 /// Texts around the context, by key.
@@ -248,6 +251,18 @@ fn phrases(english: &Pack) -> Vec<(String, String)> {
         .map(|(key, text)| (format!("prompt.{key}"), text.to_owned())),
     );
     all
+}
+
+/// Every fact that stories of these tasks may tell of their first man and woman.
+pub fn facts(tasks: &[SourceTask]) -> Vec<Message> {
+    let late = tasks.iter().any(|task| task.is_late());
+    let mut said: BTreeSet<Message> = BTreeSet::new();
+    for key in tasks.iter().flat_map(|task| patterns(*task).0) {
+        let first = pattern("facts", key);
+        let of = PATTERNS[first as usize].of.max(1);
+        said.extend((first..first + of).flat_map(|number| messages(number, late)).map(told));
+    }
+    said.into_iter().collect()
 }
 
 /// All units of a recipe: words and phrases first, since sentences are checked against them.

@@ -90,9 +90,7 @@ fn days(words: &Vocabulary, length: usize, rng: &mut Rng) -> Vec<Fact> {
     let mut went: Vec<(usize, u8, u8)> = Vec::new();
     for (actor, time) in all {
         // Nobody goes where they were the time before, or will be the time after.
-        let near = |place: u8| {
-            went.iter().any(|(a, t, p)| *a == actor && *p == place && t.abs_diff(time) == 1)
-        };
+        let near = |place: u8| went.iter().any(|(a, t, p)| *a == actor && *p == place && t.abs_diff(time) == 1);
         let places: Vec<u8> = words.places.iter().copied().filter(|p| !near(*p)).collect();
         went.push((actor, time, rng.pick(&places)));
     }

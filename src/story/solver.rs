@@ -2,8 +2,8 @@
 //!
 //! One pass over the facts; the work a fact costs does not depend on their number.
 
-use super::{Answer, Direction, Fact, Question};
 use super::puzzles;
+use super::{Answer, Direction, Fact, Question};
 use crate::language::{ACTORS, OBJECTS, PLACES, pronoun};
 
 /// What the facts say about a question.

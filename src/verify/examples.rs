@@ -27,9 +27,7 @@ impl Examples {
         manifest: &Manifest,
         packs: &BTreeMap<String, Pack>,
     ) -> Examples {
-        let same = |seed: &&Seed| {
-            manifest.stages.get("examples") == Some(&key(recipe, seed.digest()).digest())
-        };
+        let same = |seed: &&Seed| manifest.stages.get("examples") == Some(&key(recipe, seed.digest()).digest());
         let Some(seed) = seed.filter(same) else {
             return Examples { seed: None, pool: Pool::new(), vectors: BTreeMap::new() };
         };

@@ -89,9 +89,11 @@ impl Checker<'_> {
         if id != row_id(instance, plan) || get("length") != plan.length.to_string() {
             fail!("the row belongs into another file");
         }
-        for (name, expected) in
-            [("language", plan.language.code()), ("strategy", plan.strategy.name()), ("distractor_kind", plan.kind.name())]
-        {
+        for (name, expected) in [
+            ("language", plan.language.code()),
+            ("strategy", plan.strategy.name()),
+            ("distractor_kind", plan.kind.name()),
+        ] {
             if get(name) != expected {
                 fail!("{name} is {:?}, expected {expected:?}", get(name));
             }
@@ -240,7 +242,8 @@ fn recorded(lines: &[&str], kept: &[&str], order: RagOrder) -> Result<Vec<i64>> 
             RagOrder::Chronological => (from..lines.len()).find(free),
             RagOrder::Similarity => (0..lines.len()).find(free),
         };
-        let n = found.ok_or_else(|| Error::new(format!("no such line in the whole prompt, or out of order: {line:?}")))?;
+        let n =
+            found.ok_or_else(|| Error::new(format!("no such line in the whole prompt, or out of order: {line:?}")))?;
         scores[n] = (kept.len() - rank) as i64;
         from = n + 1;
     }

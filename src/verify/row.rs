@@ -416,8 +416,9 @@ impl Checker<'_> {
             fail!("n_distractors is {n}, there are {} distractor_ids", ids.len());
         }
         let size = ids.len() as u32;
-        let kind =
-            [Kind::Synthetic, Kind::Natural, Kind::Noise].into_iter().find(|k| k.name() == get("distractor_kind"));
+        let kind = [Kind::Synthetic, Kind::Natural, Kind::Noise, Kind::Written]
+            .into_iter()
+            .find(|k| k.name() == get("distractor_kind"));
         let number = |id: &String| {
             let digits = id.strip_prefix(letter(kind?))?;
             digits.parse::<u32>().ok().filter(|n| format!("{n:05}") == digits)
@@ -441,7 +442,8 @@ impl Checker<'_> {
         }
         // A passage has three to seven sentences; a natural one is a line.
         let lines = context.bytes().filter(|b| *b == b'\n').count() - needles.len();
-        let (least, most) = if kind == Some(Kind::Natural) { (1, 1) } else { (3, 7) };
+        let whole = matches!(kind, Some(Kind::Natural | Kind::Written));
+        let (least, most) = if whole { (1, 1) } else { (3, 7) };
         if lines < least * ids.len() || lines > most * ids.len() {
             fail!("{} distractors cannot have {lines} lines", ids.len());
         }
@@ -483,7 +485,8 @@ impl Checker<'_> {
             let Some(passage) = pool.get(number as usize) else { fail!("there is no passage {number} in the pool") };
             for sentence in &passage.sentences {
                 let same = |fact: &Fact| {
-                    fact.message() == *sentence || translated && Fact::of(*sentence).map(Fact::event) == Some(fact.event())
+                    fact.message() == *sentence
+                        || translated && Fact::of(*sentence).map(Fact::event) == Some(fact.event())
                 };
                 if lines.next().is_none_or(|(fact, needle)| *needle || !same(fact)) {
                     fail!("the sentences of passage {number} are not where distractor_ids says");

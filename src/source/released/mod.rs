@@ -1,7 +1,7 @@
 //! Reads the data files of the released MLRBench repository: `data/<language>.csv`, a question with its passage a row.
 //!
 //! The English file is read as stories. The others are translations by a service; they are only compared
-//! ([`differences`]), and nothing of them reaches a release.
+//! ([`differences()`]), and nothing of them reaches a release.
 
 mod differences;
 
