@@ -423,6 +423,8 @@ pub fn banned(pack: &Pack, late: bool) -> Vec<String> {
         .into_iter()
         .flat_map(|(kind, range)| range.flat_map(move |entity| pack.forms_of(kind, entity as u8)))
         .map(|form| form.to_lowercase())
+        // Of a guest, what no answer names has no word.
+        .filter(|form| !form.is_empty())
         .collect();
     all.sort();
     all.dedup();
