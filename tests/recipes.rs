@@ -36,7 +36,7 @@ fn unknown_values_are_pointed_at_and_the_known_listed() {
         ("[tokens]\nprimary = \"gpt2\"\n", vec!["gpt2", "o200k_base", "cl100k_base"]),
         ("[budget]\nanswer = \"many\"\n", vec!["expected a number of tokens"]),
         ("[stories]\nanswers = \"even\"\n", vec!["even", "balanced", "official"]),
-        ("[prompt]\nstrategies = [\"few_shot\"]\n", vec!["few_shot", "zero_shot"]),
+        ("[prompt]\nstrategies = [\"two_shot\"]\n", vec!["two_shot", "few_shot", "zero_shot"]),
     ] {
         refused(&format!("{HEAD}\n{section}"), &said);
     }
@@ -114,7 +114,7 @@ fn a_recipe_is_a_path_else_a_name_else_built_in() {
         2,
         &[
             "no recipe \"nothing\"",
-            "mlrbench, mlrbench-babi, mlneedle, mlneedle-existence, mlneedle-paper, recall, recall-paper, golden",
+            "mlrbench, mlrbench-babi, mlneedle, mlneedle-existence, mlneedle-paper, recall, recall-paper, mlrbench-paper, golden",
         ],
     );
 }

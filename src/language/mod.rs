@@ -18,7 +18,7 @@ mod reader;
 pub use matching::{Finder, Pattern, Rules};
 pub use names::*;
 pub use normal::normalize;
-pub use pack::Pack;
+pub use pack::{Pack, is_forbidden, is_joiner};
 pub use reader::ReadError;
 
 use crate::error::{Error, Result};

@@ -442,14 +442,21 @@ impl Pack {
 }
 
 /// Invisible and look-alike characters have no place in a benchmark's text.
-fn forbidden(c: char) -> bool {
+pub fn is_forbidden(c: char) -> bool {
     matches!(c, '\u{a0}' | '\u{ad}' | '\u{61c}' | '\u{640}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
+/// What keeps letters apart or together within a word, as Persian and Indic languages write.
+pub fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
+}
+
 fn check_characters(text: &str) -> Result<()> {
+    // Languages without an authored pack may need joiners to spell their words.
+    let joins = text.contains("[[sentences]]");
     for (n, line) in text.lines().enumerate() {
-        if let Some(c) = line.chars().find(|c| forbidden(*c)) {
+        if let Some(c) = line.chars().find(|c| is_forbidden(*c) && !(joins && is_joiner(*c))) {
             fail!("line {} holds the invisible character U+{:04X}", n + 1, c as u32);
         }
         if !is_nfc(line) {

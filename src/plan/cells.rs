@@ -64,7 +64,7 @@ pub(super) fn check_stories(recipe: &Recipe) -> Result<()> {
         fail!("grid.pairs does nothing: without grid.haystack each story stands in a haystack of its own language");
     }
     let lengths = || grid.lengths.iter().filter(|length| length.0 > 0);
-    if lengths().next().is_some() && voices(recipe, false).is_empty() {
+    if lengths().next().is_some() && !languages.is_empty() && voices(recipe, false).is_empty() {
         fail!("grid.pairs leaves no pair of story and haystack languages");
     }
     Ok(())

@@ -51,6 +51,9 @@ impl Translation {
             fail!("translation.least_similarity needs translation.back = true");
         }
         for (code, guest) in &self.languages {
+            if code == "en" {
+                fail!("translation.languages names en: translations are from English");
+            }
             guest.check().map_err(|e| e.at(format!("translation.languages.{code}")))?;
         }
         Ok(())

@@ -11,6 +11,7 @@ use crate::plan::counts;
 use crate::recipe::{Recipe, SourceKind, Strategy};
 use crate::record::Instance;
 use crate::seed::{Rng, Seed};
+use crate::stage::select::tells;
 use crate::store::Key;
 use crate::story::{Answer, AnswerSpread, Fact, Question, Solution, SourceTask, Story, labels, simulate};
 use rayon::prelude::*;
@@ -62,10 +63,7 @@ pub fn pool<'a>(recipe: &Recipe, seed: &Seed, packs: impl Iterator<Item = &'a Pa
             Answer::Actor(_) => true,
             other => known.contains(other),
         };
-        let told = |story: &Story| {
-            let all = |message| packs.iter().all(|pack| pack.can_write(message));
-            story.facts.iter().all(|fact| all(fact.message())) && all(story.question.message())
-        };
+        let told = |story: &Story| packs.iter().all(|pack| tells(pack, story));
         (task, made.into_iter().filter(|(story, answer)| fits(answer) && told(story)).collect())
     };
     tasks(recipe).into_iter().map(of).collect()

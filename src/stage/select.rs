@@ -4,12 +4,13 @@ use super::assemble::Sizes;
 use super::ingest::Ingested;
 use crate::error::{Error, Result};
 use crate::family::reasoning::LocalStory;
+use crate::language::{Kind, Pack};
 use crate::plan::{FilePlan, Plan, Voice};
 use crate::recipe::{Length, Recipe, SourceKind, Strategy, Task};
 use crate::record::Instance;
 use crate::seed::Seed;
 use crate::stage::examples::{Pool, longest};
-use crate::story::{Answer, Fact, Solution, SourceTask, Story, simulate};
+use crate::story::{Answer, Fact, Solution, SourceTask, Story, named, simulate};
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -137,8 +138,19 @@ pub fn voices(plan: &Plan) -> Vec<Voice> {
 
 /// Can every language tell and ask it? Machine translation may have failed for a sentence.
 fn is_told(plan: &Plan, story: &Story) -> bool {
-    let told = |message| plan.packs.iter().all(|(_, pack)| pack.can_write(message));
-    story.facts.iter().all(|fact| told(fact.message())) && told(story.question.message())
+    plan.packs.iter().all(|(_, pack)| tells(pack, story))
+}
+
+/// Can a pack tell and ask a story, and has it a word for whatever an answer may name?
+pub fn tells(pack: &Pack, story: &Story) -> bool {
+    let named = |fact: &Fact| {
+        named(*fact).all(|(kind, n)| {
+            matches!(kind, Kind::Link | Kind::Pronoun | Kind::Time | Kind::Shape | Kind::Container)
+                || !pack.citation(kind, n).is_empty()
+        })
+    };
+    pack.can_write(story.question.message())
+        && story.facts.iter().all(|fact| pack.can_write(fact.message()) && named(fact))
 }
 
 /// The longest head-to-tail count of a story over the recipe's voices must fit the length.

@@ -8,7 +8,7 @@ use super::guest::pack;
 use super::units::{Unit, What, names, told, units};
 use crate::embedder::{Role, dot};
 use crate::error::{Error, Result};
-use crate::language::{Language, Message, PATTERNS, Pack, Slot, event, pattern};
+use crate::language::{Language, Message, PATTERNS, Pack, Slot, event, is_forbidden, is_joiner, pattern};
 use crate::plan::Plan;
 use crate::record::Passage;
 use crate::story::SourceTask;
@@ -122,7 +122,16 @@ pub fn translate(plan: &Plan, pool: &[Passage], pins: &mut Pins<'_>) -> Result<O
         let items: Vec<review::Item> = done.iter().enumerate().map(item).collect();
         let title = &plan.recipe.release;
         let sheet = plan.options.out.join("review").join(format!("{}-{}-{code}.csv", title.name.0, title.version.0));
-        review::write(&sheet, &items, &plan.seed, code)?;
+        // What a reviewer has filled in is never written over.
+        let blank = match sheet.exists() {
+            false => true,
+            true => review::read(&sheet, &items, &plan.seed, code).is_ok_and(|read| {
+                read.ok + read.wrong.len() + read.unsure.len() + read.changed.len() + read.strange.len() == 0
+            }),
+        };
+        if blank {
+            review::write(&sheet, &items, &plan.seed, code)?;
+        }
         told.sheets.push(sheet);
         if let Some(path) = &guest.review {
             let read = review::read(path.as_ref(), &items, &plan.seed, code)?;
@@ -262,9 +271,6 @@ impl Work<'_> {
         let bare = placeholder::tokens(target)
             .iter()
             .fold(target.to_owned(), |text, token| text.replace(&token.to_string(), ""));
-        if strict && bare.contains(['{', '}', '[', ']', '|']) {
-            return Some("brackets".to_owned());
-        }
         let counts = |fault: &Fault| match fault {
             // Words and short texts may be the same in both languages, and quotes change with them.
             Fault::Leftover(_) | Fault::Length { .. } | Fault::FinalMark(_) => strict,
@@ -272,6 +278,12 @@ impl Work<'_> {
         };
         if let Some(fault) = quality::check("en", self.code, &unit.source, target).into_iter().find(counts) {
             return Some(fault.name().to_owned());
+        }
+        if strict && bare.contains(['{', '}', '[', ']', '|', '<', '>']) {
+            return Some("brackets".to_owned());
+        }
+        if target.chars().any(|c| is_forbidden(c) && !is_joiner(c)) {
+            return Some("invisible characters".to_owned());
         }
         if let What::Sentence(message) = unit.what
             && let Some(missing) = missing(message, target, words)
@@ -344,7 +356,14 @@ impl Work<'_> {
 
 /// A translation as it is kept: composed, trimmed, with mended tokens.
 fn mend(unit: &Unit, text: &str) -> String {
-    let text: String = text.trim().nfc().collect();
+    // One line, with plain spaces between words.
+    let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || c == '\u{a0}' || c == '\u{202f}').collect();
+    let text: String = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ").nfc().collect();
+    let text = match unit.what {
+        // A word is no sentence.
+        What::Word(..) | What::Label(_) => text.trim_end_matches(['.', '\u{3002}']).to_owned(),
+        _ => text,
+    };
     placeholder::repair(&unit.source, &text)
 }
 
@@ -362,7 +381,13 @@ fn is_same(a: &What, b: &What) -> bool {
             bare(a) == bare(b)
         }
         (What::Word(a, _), What::Word(b, _)) => a != b,
-        (What::Label(a), What::Label(b)) => a.split('.').next() != b.split('.').next(),
+        (What::Label(a), What::Label(b)) => {
+            let group = |key: &str| match key {
+                "yes" | "no" | "maybe" => "truth".to_owned(),
+                key => key.split('.').next().unwrap_or_default().to_owned(),
+            };
+            group(a) != group(b)
+        }
         (What::Sentence(_), _) | (_, What::Sentence(_)) => false,
         _ => true,
     }

@@ -26,7 +26,7 @@ use crate::language::{Language, Pack};
 use crate::manifest::{FORMAT, Manifest, TextFacts, TokenizerFacts};
 use crate::pipeline::reasoning::pool_key;
 use crate::plan::{FilePlan, Options, files};
-use crate::recipe::{Family, InstructionLanguage, Ranking, Recipe, SeedSource};
+use crate::recipe::{Family, InstructionLanguage, Ranking, Recipe, SeedSource, Strategy};
 use crate::record::Passage;
 use crate::report::Progress;
 use crate::seed::Seed;
@@ -295,6 +295,16 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
         let report = &mut checker.shared.lock().expect("no thread panics").report;
         report.release = manifest.title();
         report.unchecked = unchecked;
+        let stories = recipe.family() == Family::Reasoning;
+        let why =
+            if checker.seed.is_some() { "the program makes others than it did then" } else { "the seed is held out" };
+        if stories && checker.pool.is_none() && recipe.distractors.kind.list().contains(&crate::recipe::Kind::Synthetic)
+        {
+            report.unchecked.push(format!("distractors, made again: {why}"));
+        }
+        if stories && recipe.prompt.strategies.contains(&Strategy::FewShot) && !checker.examples.is_known() {
+            report.unchecked.push(format!("worked examples, drawn again: {why}"));
+        }
     }
     checker.sums();
     faults.into_iter().for_each(|fault| checker.find(&fault.file, None, fault.what));

@@ -49,7 +49,17 @@ impl Whole {
         let file = File::open(&path).map_err(|e| Error::io("cannot open", &path, e))?;
         let fault = |e: parquet::errors::ParquetError| Error::new(e.to_string()).at(path.display());
         let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(fault)?;
-        let names = ["instance_id", "prompt", "question", "answers", "answer_variants", "needle_spans", "supporting"];
+        let names = [
+            "instance_id",
+            "prompt",
+            "question",
+            "answers",
+            "answer_variants",
+            "needle_spans",
+            "supporting",
+            "examples",
+            "example_labels",
+        ];
         let mask = ProjectionMask::columns(builder.parquet_schema(), names);
         let reader = builder.with_projection(mask).with_batch_size(16).build().map_err(fault)?;
         Ok(Whole { reader, batch: None, bm25: Bm25::default(), vectors: FxHashMap::default() })
@@ -101,6 +111,19 @@ impl Checker<'_> {
         if Digest::of(prompt).to_string() != get("prompt_sha256") {
             fail!("prompt_sha256 is not the prompt's");
         }
+        for name in ["n_tokens", "n_distractors", "top_k", "recall", "recall_supporting", "answerable", "retriever"] {
+            if column(batch, name).is_null(row) {
+                fail!("{name} is null");
+            }
+        }
+        for name in ["examples", "example_labels"] {
+            let null = |batch: &RecordBatch, row: usize| column(batch, name).is_null(row);
+            if null(batch, row) != null(&from, at)
+                || !null(batch, row) && texts(batch, name, row) != texts(&from, name, at)
+            {
+                fail!("{name} are not those of the whole prompt");
+            }
+        }
         for name in ["answers", "answer_variants"] {
             if texts(batch, name, row) != texts(&from, name, at) {
                 fail!("{name} are not those of the whole prompt");
@@ -147,7 +170,7 @@ impl Checker<'_> {
         let cell = std::cell::RefCell::new(&mut banned);
         let ends = cut.apply(&mut expected, &mut made, &scores, |line| match pairs.get(line) {
             Some(fact) => Ok(Some(*fact)),
-            None => self.read_line(line, haystack, free, *cell.borrow_mut()),
+            None => self.read_line(line, haystack, Some(voices.story), free, *cell.borrow_mut()),
         });
         reading.banned = banned;
         let ends = ends?;

@@ -6,13 +6,13 @@ use crate::error::{Error, Result};
 use crate::fail;
 use crate::family::reasoning::{CONTEXT, Example, LocalStory, Voices, question_of};
 use crate::hash::Digest;
-use crate::language::Pack;
+use crate::language::{self, Pack};
 use crate::plan::{FilePlan, tells_late};
 use crate::recipe::{Kind, Order, Ranking, SourceKind, Strategy, Task};
 use crate::seed::{Seed, mix};
 use crate::stage::assemble::row_id;
 use crate::stage::certify::{certificate, split};
-use crate::stage::distractors::{banned, holds, letter};
+use crate::stage::distractors::{banned, holds, letter, story_actors};
 use crate::stage::ledger::AlsoCounter;
 use crate::stage::select::depths;
 use crate::stage::write::Stats;
@@ -153,7 +153,8 @@ impl Checker<'_> {
                 }
                 _ => {
                     let pack = if is_needle { voices.story } else { haystack };
-                    let fact = self.read_line(sentence, pack, free && !is_needle, &mut reading.banned)?;
+                    let fact =
+                        self.read_line(sentence, pack, Some(voices.story), free && !is_needle, &mut reading.banned)?;
                     let known = (fact, self.tokenizer.count_line(line) as u32);
                     if !alone {
                         reading.known.insert(sentence.to_owned(), (known, reading.rows));
@@ -255,6 +256,7 @@ impl Checker<'_> {
         &self,
         line: &str,
         pack: &Pack,
+        story: Option<&Pack>,
         free: bool,
         banned_names: &mut Option<Vec<String>>,
     ) -> Result<Option<Fact>> {
@@ -263,7 +265,15 @@ impl Checker<'_> {
                 Fact::of(message).map(Some).ok_or_else(|| Error::new(format!("a question in the context: {line:?}")))
             }
             Err(_) if free => {
-                let names = banned_names.get_or_insert_with(|| banned(pack, tells_late(self.recipe)));
+                let names = banned_names.get_or_insert_with(|| {
+                    let mut names = banned(pack, tells_late(self.recipe));
+                    // Of a story in another language, its persons: a sentence about them must not hide in free text.
+                    if let Some(story) = story.filter(|story| story.code() != pack.code()) {
+                        let actors = story_actors().flat_map(|actor| story.forms_of(language::Kind::Actor, actor));
+                        names.extend(actors.map(|name| name.to_lowercase()));
+                    }
+                    names
+                });
                 if holds(line, names) {
                     fail!("a distractor names an actor or a candidate answer: {line:?}");
                 }

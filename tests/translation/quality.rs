@@ -210,7 +210,6 @@ fn a_pack_is_a_yardstick_and_loses_nothing_by_it() {
 }
 
 #[test]
-#[ignore = "a fault: a place without a word is told, with an empty gold answer"]
 fn no_answer_is_empty() {
     let bench = Bench::new();
     let service = otherwise(|text| (text == "kitchen").then(String::new));
@@ -219,7 +218,6 @@ fn no_answer_is_empty() {
 }
 
 #[test]
-#[ignore = "a fault: yes, no and maybe may have one word"]
 fn yes_is_not_no() {
     let bench = Bench::new();
     let service = otherwise(|text| (text == "no").then(|| mirror("yes")));
@@ -228,7 +226,6 @@ fn yes_is_not_no() {
 }
 
 #[test]
-#[ignore = "a fault: an answer's full stop is kept, which the card's rule takes from a model's answer"]
 fn a_word_has_no_full_stop() {
     let bench = Bench::new();
     let service = otherwise(|text| (text == "kitchen").then(|| "nehctiku.".to_owned()));
@@ -237,7 +234,6 @@ fn a_word_has_no_full_stop() {
 }
 
 #[test]
-#[ignore = "a fault: spaces and joiners that a language needs, or that are easily mended, end the build"]
 fn unusual_spaces_and_joiners_end_no_build() {
     // French puts a no-break space before a question mark; Persian and Indic languages need joiners.
     for (found, put) in [("u?", "u\u{a0}?"), ("ehtu", "e\u{200c}htu"), ("otu", "o\u{200d}tu")] {
@@ -249,7 +245,6 @@ fn unusual_spaces_and_joiners_end_no_build() {
 }
 
 #[test]
-#[ignore = "a fault: a line end within a sentence is kept, and its line is not read back"]
 fn a_sentence_is_one_line() {
     let bench = Bench::new();
     let service = otherwise(|text| {
@@ -261,7 +256,6 @@ fn a_sentence_is_one_line() {
 }
 
 #[test]
-#[ignore = "a fault: a pack without any sentence is taken for one of patterns: missing key facts.move"]
 fn a_service_that_translates_nothing_is_told_so() {
     let bench = Bench::new();
     let service = otherwise(|text| Some(text.to_owned()));

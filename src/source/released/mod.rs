@@ -79,6 +79,9 @@ impl Row {
             return Err(fault(COLUMNS[0], "the index is empty".to_owned()));
         }
         let task: SourceTask = self.question_type.parse().map_err(|e| fault("question_type", e))?;
+        if task.is_late() {
+            return Err(fault("question_type", format!("{task}, expected qa1 to qa10")));
+        }
         if self.input_lang != pack.code() {
             return Err(fault("input_lang", format!("{:?}, expected {:?}", self.input_lang, pack.code())));
         }
