@@ -299,3 +299,76 @@ fn few_passages_are_lost_to_names_of_other_languages() {
         }
     }
 }
+
+#[test]
+#[ignore = "pipeline/reasoning.rs: noise is not ranked, so passages with a name of the story's language are not left out"]
+fn noise_names_nobody_of_a_story_in_another_language() {
+    let packs = packs();
+    let names: Vec<String> = distractors::story_actors()
+        .flat_map(|actor| packs["en"].forms_of(Kind::Actor, actor))
+        .map(|name| name.to_lowercase())
+        .collect();
+    let noise = distractors::noise(&Seed::new("1"), &packs["de"], 20_000, false);
+    let named: Vec<&String> = noise.iter().filter(|text| distractors::holds(text, &names)).collect();
+    assert!(named.is_empty(), "{} of 20000, such as {:?}", named.len(), named[0]);
+}
+
+#[test]
+fn examples_and_translations_follow_story_and_question() {
+    let bench = Bench::new();
+    let grid = "languages = [\"en\", \"de\", \"hi\"]\nlengths = [\"2k\"]\nstory = [\"hi\"]\nhaystack = [\"en\"]\nquestion = \"de\"";
+    let more = "\n[prompt]\nstrategies = [\"few_shot\", \"translation\"]\ninstruction_language = \"question\"\n";
+    bench.write("r.toml", &(recipe(grid) + more));
+    let release = bench.run(&["recipe", "r.toml"]).success().release(&bench);
+    assert_eq!(configs(&release), ["hi_en_de_2k_few_shot", "hi_en_de_2k_translation"]);
+    bench.run(&["verify", "--full", release.to_str().unwrap()]).success();
+    let packs = packs();
+    let (told, hay) = (&packs["hi"], &packs["en"]);
+    let asker = packs["de"].with_cast(told).unwrap();
+    let [few, translated] = ["few_shot", "translation"]
+        .map(|name| rows(&release.join(format!("data/hi_en_de_2k_{name}/test-00000-of-00001.parquet"))));
+    assert_eq!((few.len(), translated.len()), (ROWS, ROWS));
+    for ((few, row), (translated, other)) in few.iter().zip(&translated) {
+        let (prompt, id) = (text(few, "prompt", *row), text(few, "id", *row));
+        let (head, lines, tail) = parts(prompt);
+        assert_eq!(lines, parts(text(translated, "prompt", *other)).1, "{id}");
+        // Told what to do in German.
+        assert!(head.contains("Aussagen") && tail.contains("Antworte mit JSON"), "{id}");
+        let persons_of = |pack: &Pack, line: &str| pack.read(line).map(persons).unwrap_or_default();
+        let asked = question_of(tail, &asker).unwrap();
+        let of_story = || lines.iter().flat_map(|line| persons_of(told, line)).chain(persons(asked.message()));
+        let named: BTreeSet<u8> = of_story().collect();
+        let english: BTreeSet<&str> =
+            lines.iter().flat_map(|line| persons_of(hay, line)).map(|n| hay.citation(Kind::Actor, n)).collect();
+        let shown: Vec<&str> = tail.split("<example>\n").skip(1).collect();
+        assert_eq!(shown.len(), 2, "{id}");
+        for (n, example) in shown.into_iter().enumerate() {
+            let lines: Vec<&str> = example.split_once("\n</example>").unwrap().0.lines().collect();
+            let (facts, [question, printed]) = lines.split_at(lines.len() - 2) else { panic!("{example:?}") };
+            let question = question_of(&format!("</context>\n{question}"), &asker).unwrap();
+            let facts: Vec<Fact> = facts.iter().map(|line| Fact::of(told.read(line).unwrap()).unwrap()).collect();
+            for person in facts.iter().flat_map(|fact| persons(fact.message())).chain(persons(question.message())) {
+                assert!(!named.contains(&person) && !english.contains(told.citation(Kind::Actor, person)), "{id}");
+            }
+            let Solution::Unique { answer, .. } = solve(question, facts) else { panic!("{id}") };
+            let gold = match answer {
+                Answer::Actor(n) => told.citation(Kind::Actor, n).to_owned(),
+                _ => answers(answer, &packs["de"]).0.remove(0),
+            };
+            let json: serde_json::Value = serde_json::from_str(printed).unwrap();
+            assert_eq!((json["answer"].as_str(), &texts(few, "example_labels", *row)[n]), (Some(gold.as_str()), &gold));
+        }
+        let needles = read_spans(few, *row);
+        let facts = needles.iter().map(|span| &prompt[span.start as usize..span.end as usize]);
+        let facts: Vec<Fact> = facts.map(|line| Fact::of(told.read(line).unwrap()).unwrap()).collect();
+        let Solution::Unique { answer, .. } = solve(asked, facts) else { panic!("{id}") };
+        let (gold, variants) = (texts(translated, "answers", *other), texts(translated, "answer_variants", *other));
+        match answer {
+            Answer::Actor(n) => {
+                assert_eq!(gold, told.latin(n)[..1]);
+                assert!(variants.contains(&told.citation(Kind::Actor, n).to_owned()), "{variants:?}");
+            }
+            _ => assert_eq!((gold, variants), answers(answer, &packs["en"]), "{id}"),
+        }
+    }
+}

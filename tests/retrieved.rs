@@ -164,8 +164,7 @@ fn check(release: &Path, chronological: bool) -> Came {
             assert_eq!(int(&batch, "recall_supporting", row), recall_supporting, "{id}");
             let [story, hay, asked] = ["language", "haystack_language", "question_language"].map(get);
             let (told, hay) = (&packs[&story], &packs[&hay]);
-            let asker =
-                if asked == story { packs[&asked].with_cast(told) } else { packs[&asked].with_cast(told) }.unwrap();
+            let asker = packs[&asked].with_cast(told).unwrap();
             let question = question_of(tail, &asker).expect("a question");
             let all: Vec<Option<Fact>> = source.1.iter().map(|line| says(line, [told, hay])).collect();
             let Solution::Unique { answer: gold, .. } = solve(question, all.iter().flatten().copied()) else {

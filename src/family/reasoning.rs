@@ -136,11 +136,6 @@ impl Voices<'_> {
                 (gold.into_iter().next().unwrap_or_default(), variants)
             }
         };
-        if self.strategy == Strategy::Translation && matches!(answer, Answer::Path(_)) {
-            // Where the instruction names the directions in its own language, these are no wrong answer.
-            let (own, others) = answers(answer, self.guide);
-            variants.extend(own.into_iter().chain(others));
-        }
         if self.strategy != Strategy::Translation && self.story.code() != self.question.code() {
             // What the story itself prints is no wrong answer.
             let (own, others) = answers(answer, self.story);

@@ -323,7 +323,8 @@ impl Prepared {
         for &kind in &plan.kinds {
             match kind {
                 Kind::Noise => {
-                    ranked.insert((kind, None), Ranked::Round { size: plan.recipe.distractors.pool });
+                    let barred = clashes(plan, &pools, kind);
+                    ranked.insert((kind, None), Ranked::Round { size: plan.recipe.distractors.pool, barred });
                 }
                 Kind::Synthetic | Kind::Natural | Kind::Written => {
                     let make = RankKind { plan, store, keys, kind, selected: &selected, passages: &passages };
@@ -682,7 +683,8 @@ fn clashes(plan: &Plan, pools: &Pools, kind: Kind) -> Vec<bool> {
             .flat_map(|actor| plan.pack(story).forms_of(language::Kind::Actor, actor))
             .map(|name| name.to_lowercase())
             .collect();
-        let pool = &pools[&(haystack, kind)];
+        // Noise of a language that flags leave out is not made.
+        let Some(pool) = pools.get(&(haystack, kind)) else { continue };
         clash.resize(pool.len(), false);
         clash.par_iter_mut().enumerate().for_each(|(n, clash)| *clash |= distractors::holds(pool.passage(n), &names));
     }

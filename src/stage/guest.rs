@@ -31,7 +31,7 @@ fn list(texts: impl IntoIterator<Item = String>) -> Value {
 /// Builds the pack and reads it.
 pub(super) fn pack(plan: &Plan, code: &str, guest: &Guest, done: &[Done]) -> Result<Pack> {
     if !done.iter().any(|done| matches!(done.unit.what, What::Sentence(_))) {
-        return Err(Error::new(format!("none of the sentences in {code} passed the checks"))
+        return Err(Error::new(format!("language {code}: none of its sentences passed the checks"))
             .help("look at a few answers in the journal under the store's translate/; ask another service"));
     }
     let said: BTreeMap<&What, &str> = done.iter().map(|done| (&done.unit.what, done.target.as_str())).collect();

@@ -24,6 +24,8 @@ pub enum Ranked {
     Round {
         /// Passages of the pool.
         size: u32,
+        /// Those that hold a name of a story in another language; none where there is no such story.
+        barred: Vec<bool>,
     },
 }
 
@@ -32,9 +34,10 @@ impl Ranked {
     pub fn get(&self, plan: &Plan, index: usize, instance: &Instance) -> Result<Vec<u32>> {
         match self {
             Ranked::Lists(lists) => lists.get(index),
-            Ranked::Round { size } => {
+            Ranked::Round { size, barred } => {
                 let first = plan.seed.derive("noise order", &instance.id).below(*size as usize) as u32;
-                Ok((first..*size).chain(0..first).collect())
+                let fine = |n: &u32| !barred.get(*n as usize).is_some_and(|barred| *barred);
+                Ok((first..*size).chain(0..first).filter(fine).collect())
             }
         }
     }
