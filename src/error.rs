@@ -16,6 +16,20 @@ pub struct Error {
     help: Option<String>,
 }
 
+/// An error of a library with all its causes: the first line of a connection's fault says little.
+pub fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text += &format!(": {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
 impl Error {
     /// A failure described by one sentence.
     pub fn new(what: impl Into<String>) -> Self {

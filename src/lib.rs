@@ -34,7 +34,8 @@
 //! - [`translator`]: services that are asked for text, and the memory that keeps every answer. [`stage::written`]: which texts of a model may
 //!   stand beside a story.
 //! - [`reranker`]: sentences to their relevance to a question, by shared words in integers or by any local model, whose scores are pinned.
-//! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage.
+//! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage. `pinfile`: what published
+//!   pins have in common.
 //! - [`manifest`], [`card`]: what a release says of itself. [`verify`](mod@verify), [`show`](mod@show): what reads one. [`cli`], [`report`], [`error`].
 //!
 //! # Invariants
@@ -72,6 +73,7 @@ pub mod hash;
 pub mod index;
 pub mod language;
 pub mod manifest;
+mod pinfile;
 pub mod pipeline;
 pub mod plan;
 pub mod recipe;

@@ -259,17 +259,22 @@ pub fn sorted_dir(folder: &Path) -> Result<Vec<PathBuf>> {
 pub struct Lock(#[allow(dead_code, reason = "dropping the file unlocks it")] File);
 
 impl Lock {
-    /// Takes the lock, or says that another process has it.
+    /// Takes the lock of a release, or says that another process has it.
     pub fn take(path: &Path) -> Result<Lock> {
+        Lock::take_or(path, || {
+            Error::new(format!("another build of this release is running ({})", path.display()))
+                .help("wait for it to end, or build elsewhere with --out DIR")
+        })
+    }
+
+    /// Takes a lock, or fails as told where another process has it.
+    pub fn take_or(path: &Path, busy: impl FnOnce() -> Error) -> Result<Lock> {
         make_dir(path.parent().expect("a lock file has a folder"))?;
         let file =
             File::options().create(true).append(true).open(path).map_err(|e| Error::io("cannot open", path, e))?;
         match file.try_lock() {
             Ok(()) => Ok(Lock(file)),
-            Err(TryLockError::WouldBlock) => {
-                Err(Error::new(format!("another build of this release is running ({})", path.display()))
-                    .help("wait for it to end, or build elsewhere with --out DIR"))
-            }
+            Err(TryLockError::WouldBlock) => Err(busy()),
             Err(TryLockError::Error(e)) => Err(Error::io("cannot lock", path, e)),
         }
     }

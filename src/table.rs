@@ -212,25 +212,23 @@ impl TextColumn {
     }
 
     fn lists<'a, L: Iterator<Item = &'a str>>(rows: impl Iterator<Item = L>) -> ArrayRef {
+        TextColumn::maybe_lists(rows.map(Some))
+    }
+
+    /// Lists, or null.
+    fn maybe_lists<'a, L: Iterator<Item = &'a str>>(rows: impl Iterator<Item = Option<L>>) -> ArrayRef {
         let mut builder = ListBuilder::new(StringBuilder::new()).with_field(item(DataType::Utf8));
         for row in rows {
-            row.for_each(|value| builder.values().append_value(value));
-            builder.append(true);
+            let is_there = row.is_some();
+            row.into_iter().flatten().for_each(|value| builder.values().append_value(value));
+            builder.append(is_there);
         }
         Arc::new(builder.finish())
     }
 }
 
-impl TextColumn {
-    /// Lists, or null.
-    fn maybe_lists<'a>(rows: impl Iterator<Item = Option<&'a [String]>>) -> ArrayRef {
-        let mut builder = ListBuilder::new(StringBuilder::new()).with_field(item(DataType::Utf8));
-        for row in rows {
-            row.into_iter().flatten().for_each(|value| builder.values().append_value(value));
-            builder.append(row.is_some());
-        }
-        Arc::new(builder.finish())
-    }
+fn strings(list: &[String]) -> impl Iterator<Item = &str> {
+    list.iter().map(String::as_str)
 }
 
 fn item(of: DataType) -> FieldRef {
@@ -295,8 +293,8 @@ pub fn batch(rows: &[Row], prompts: StringArray, digests: &[Digest], file: &File
             "haystack_tokens" => maybe_ints(rows.iter().map(|r| r.haystack_tokens)),
             "moved" => maybe_ints(rows.iter().map(|r| r.moved)),
             "repeats" => maybe_ints(rows.iter().map(|r| r.repeats)),
-            "examples" => TextColumn::maybe_lists(rows.iter().map(|r| r.examples.as_deref())),
-            "example_labels" => TextColumn::maybe_lists(rows.iter().map(|r| r.example_labels.as_deref())),
+            "examples" => TextColumn::maybe_lists(rows.iter().map(|r| r.examples.as_deref().map(strings))),
+            "example_labels" => TextColumn::maybe_lists(rows.iter().map(|r| r.example_labels.as_deref().map(strings))),
             "retriever" => maybe(|r| r.retrieved.as_ref().map(|found| found.retriever)),
             "top_k" => maybe_ints(rows.iter().map(|r| r.retrieved.as_ref().map(|found| found.top_k))),
             "answerable" => {

@@ -57,7 +57,7 @@ fn every_task_is_told_in_every_language() {
         for n in &pronouns {
             let place = needles.binary_search(n).expect("pronouns are of stories alone");
             assert_eq!(needles[place - 1], n - 1, "{}: {:?} does not lean on {:?}", get("id"), lines[*n], lines[n - 1]);
-            assert!(!told[n - 1].movers().is_empty(), "{}: {:?} names nobody", get("id"), lines[n - 1]);
+            assert!(told[n - 1].movers().count() > 0, "{}: {:?} names nobody", get("id"), lines[n - 1]);
         }
         *leaning.entry((task.to_string(), get("language").to_owned())).or_default() += pronouns.len();
         assert_eq!(bind(&mut told), Ok(()), "{}", get("id"));
@@ -88,7 +88,10 @@ fn move_pronoun(path: &Path, row: usize, pack: &Pack, agreeing: bool) -> bool {
     // A distractor behind it, without another needle on the way.
     let behind = |n: usize| {
         let Fact::Then { who, .. } = told[n] else { return None };
-        let agrees = |m: &usize| !agreeing || !told[*m].movers().is_empty() && pronoun(&told[*m].movers()) & who != 0;
+        let agrees = |m: &usize| {
+            let movers: Vec<u8> = told[*m].movers().collect();
+            !agreeing || !movers.is_empty() && pronoun(&movers) & who != 0
+        };
         (n + 1..told.len()).take_while(|m| is_needle(*m).is_none()).find(agrees).map(|m| (n, m))
     };
     let Some((n, m)) = (0..told.len()).find_map(behind) else { return false };
@@ -190,7 +193,6 @@ fn unknown_tasks_are_refused_with_the_known_ones() {
 }
 
 #[test]
-#[ignore = "story/mod.rs: qa01 is read as qa1, and takes the place of what is asked for qa1"]
 fn a_task_has_one_spelling() {
     for spelling in ["qa01", "qa+1", "qa001"] {
         assert!(spelling.parse::<SourceTask>().is_err(), "{spelling}");

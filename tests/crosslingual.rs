@@ -235,7 +235,6 @@ fn languages_that_make_no_sense_are_refused() {
 }
 
 #[test]
-#[ignore = "plan/mod.rs: flags that leave no file build an empty release"]
 fn a_part_without_files_is_refused() {
     let bench = Bench::new();
     let grid = "languages = [\"en\", \"de\"]\nlengths = [\"0k\"]\nstory = [\"de\"]\nquestion = \"en\"";
@@ -244,7 +243,6 @@ fn a_part_without_files_is_refused() {
 }
 
 #[test]
-#[ignore = "plan/cells.rs: check_stories does not look at the names of grid.pairs, as fill_cells does; empty lists of languages pass too"]
 fn pairs_and_lists_that_do_nothing_are_refused() {
     let bench = Bench::new();
     for grid in [

@@ -1,13 +1,14 @@
 //! Downloads against a small server that drops, stalls, lies and redirects; and archives made to do harm.
 
-use crate::support::Bench;
+use crate::http::{Request, listen};
+use crate::support::{Bench, refused};
 use nihbuild::hash::Digest;
 use nihbuild::source::archive;
 use nihbuild::source::fetch::{FetchOptions, Fetcher};
 use nihbuild::source::pins::{Md5, Pin, PinnedReader, Pins};
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -74,17 +75,9 @@ pub(crate) struct Server {
 impl Server {
     /// `answer` gets the request and how many came before it.
     pub(crate) fn new(answer: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let (shared, answer) = (seen.clone(), Arc::new(answer));
-        std::thread::spawn(move || {
-            for socket in listener.incoming().flatten() {
-                let (seen, answer) = (shared.clone(), answer.clone());
-                std::thread::spawn(move || serve(socket, &seen, &*answer));
-            }
-        });
-        Server { address, seen }
+        let shared = seen.clone();
+        Server { address: listen(move |request, socket| serve(request, socket, &shared, &answer)), seen }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -96,15 +89,13 @@ impl Server {
     }
 }
 
-fn serve(mut socket: TcpStream, seen: &Mutex<Vec<(Asked, usize)>>, answer: &(dyn Fn(&Asked, usize) -> Reply + Sync)) {
-    let mut lines = BufReader::new(socket.try_clone().unwrap()).lines().map_while(Result::ok);
-    let Some(first) = lines.next() else { return };
-    let path = first.split(' ').nth(1).unwrap().to_owned();
-    let headers = lines
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.split_once(": ").map(|(k, v)| (k.to_lowercase(), v.to_owned())))
-        .collect();
-    let asked = Asked { path, headers };
+fn serve(
+    request: Request,
+    mut socket: TcpStream,
+    seen: &Mutex<Vec<(Asked, usize)>>,
+    answer: &(dyn Fn(&Asked, usize) -> Reply + Sync),
+) {
+    let asked = Asked { path: request.path, headers: request.headers };
     let (n, reply) = {
         let mut seen = seen.lock().unwrap();
         let n = seen.len();
@@ -155,15 +146,6 @@ fn options(bench: &Bench) -> FetchOptions {
         retries: 3,
         back_off: Duration::from_millis(5),
         ..FetchOptions::new(bench.path("cache"))
-    }
-}
-
-#[track_caller]
-fn refused<T>(result: nihbuild::error::Result<T>, said: &[&str]) {
-    let Err(e) = result else { panic!("no error, expected {said:?}") };
-    let text = e.to_string();
-    for word in said {
-        assert!(text.contains(word), "expected {word:?} in: {text}");
     }
 }
 

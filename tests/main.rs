@@ -1,5 +1,6 @@
 //! The test program: one module a topic.
 
+mod http;
 mod support;
 
 mod babi;

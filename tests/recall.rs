@@ -490,16 +490,7 @@ fn xquad(data: &Path, code: &str) -> String {
 fn in_real_text_needles_stand_at_sentence_breaks_near_their_depths() {
     let Some(data) = real_data("needles in real text") else { return };
     let bench = Bench::new();
-    let flores = [
-        ("en", "eng_Latn"),
-        ("de", "deu_Latn"),
-        ("es", "spa_Latn"),
-        ("zh", "zho_Hans"),
-        ("vi", "vie_Latn"),
-        ("hi", "hin_Deva"),
-        ("ar", "arb_Arab"),
-    ];
-    for (code, name) in flores {
+    for (code, name) in FLORES {
         bench.write(&format!("data/{code}-xquad.txt"), &xquad(&data, code));
         let lines = std::fs::read_to_string(data.join(format!("flores200/devtest/{name}.devtest"))).unwrap();
         bench.write(&format!("data/{code}-flores.txt"), &lines);

@@ -15,7 +15,7 @@ fn english() -> Pack {
     language("en").pack().unwrap()
 }
 
-fn packs() -> BTreeMap<Language, Pack> {
+fn packs() -> Vec<(Language, Pack)> {
     Language::of_the_papers().map(|language| (language, language.pack().unwrap())).collect()
 }
 

@@ -1,7 +1,6 @@
 //! Relevance of sentences to questions: by words in integers, and by programs that die, lie and are asked once only.
 
-use crate::support::{Bench, batches};
-use nihbuild::error::Result;
+use crate::support::{Bench, batches, refused};
 use nihbuild::hash::Digest;
 use nihbuild::reranker::bm25::FRACTION_BITS;
 use nihbuild::reranker::pin::{self, Scored};
@@ -9,16 +8,6 @@ use nihbuild::reranker::{Bm25, CommandReranker, CommandSettings, Reranker, terms
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-
-#[track_caller]
-fn refused<T>(result: Result<T>, said: &[&str]) -> String {
-    let Err(e) = result else { panic!("no error, expected {said:?}") };
-    let text = e.to_string();
-    for word in said {
-        assert!(text.contains(word), "expected {word:?} in: {text}");
-    }
-    text
-}
 
 fn terms_of(text: &str) -> Vec<String> {
     let mut found = Vec::new();

@@ -301,7 +301,6 @@ fn as_many_examples_are_shown_as_the_recipe_asks_for() {
 }
 
 #[test]
-#[ignore = "stage/examples.rs: a label has eight stories, and of two labels one is often drawn more often in sixteen"]
 fn many_examples_are_shown_where_the_recipe_asks_for_them() {
     assert_eq!(shown(16, "qa6"), BTreeSet::from([16]));
 }

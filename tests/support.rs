@@ -15,6 +15,28 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// Names of FLORES's files in the papers' seven languages.
+pub const FLORES: [(&str, &str); 7] = [
+    ("en", "eng_Latn"),
+    ("de", "deu_Latn"),
+    ("es", "spa_Latn"),
+    ("zh", "zho_Hans"),
+    ("vi", "vie_Latn"),
+    ("hi", "hin_Deva"),
+    ("ar", "arb_Arab"),
+];
+
+/// The text of an error that says all of this.
+#[track_caller]
+pub fn refused<T>(result: nihbuild::error::Result<T>, said: &[&str]) -> String {
+    let Err(e) = result else { panic!("no error, expected {said:?}") };
+    let text = e.to_string();
+    for word in said {
+        assert!(text.contains(word), "expected {word:?} in: {text}");
+    }
+    text
+}
+
 /// The folder of real data, or a word on stderr that the test is skipped.
 pub fn real_data(test: &str) -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");

@@ -1,7 +1,6 @@
 //! Services asked for text: servers and programs that refuse, drop, mangle and lie; and the memory that never asks twice.
 
-use crate::support::Bench;
-use nihbuild::error::Result;
+use crate::support::{Bench, refused};
 use nihbuild::hash::Digest;
 use nihbuild::seed::Seed;
 use nihbuild::translator::memory::Memory;
@@ -9,16 +8,6 @@ use nihbuild::translator::placeholder::{self, Gender, Name};
 use nihbuild::translator::{Ask, ENGINES, EngineName, Estimate, Kind, Settings, Translator, quality, review};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-
-#[track_caller]
-fn refused<T>(result: Result<T>, said: &[&str]) -> String {
-    let Err(e) = result else { panic!("no error, expected {said:?}") };
-    let text = e.to_string();
-    for word in said {
-        assert!(text.contains(word), "expected {word:?} in: {text}");
-    }
-    text
-}
 
 #[track_caller]
 fn open(bench: &Bench, settings: &Settings) -> Translator {

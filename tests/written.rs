@@ -1,6 +1,6 @@
 //! Distractors written by a model: the prompts, and which outputs are fit.
 
-use crate::support::real_data;
+use crate::support::{FLORES, real_data};
 use nihbuild::language::{Language, Pack};
 use nihbuild::stage::written::{Constraint, Prompt, Side, Written, banned, filter, prompts};
 use serde::Deserialize;
@@ -205,22 +205,13 @@ fn what_is_dropped_drops_no_other() {
 #[test]
 fn real_passages_are_of_their_language() {
     let Some(data) = real_data("the languages of real passages") else { return };
-    let names = [
-        ("en", "eng_Latn"),
-        ("de", "deu_Latn"),
-        ("es", "spa_Latn"),
-        ("zh", "zho_Hans"),
-        ("vi", "vie_Latn"),
-        ("hi", "hin_Deva"),
-        ("ar", "arb_Arab"),
-    ];
     let passages = |name: &str, code: &str| -> BTreeMap<String, String> {
         let text = std::fs::read_to_string(data.join(format!("flores200/devtest/{name}.devtest"))).unwrap();
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         let join = if code == "zh" { "" } else { " " };
         lines.chunks(4).enumerate().map(|(n, four)| (format!("{n:03}"), four.join(join))).collect()
     };
-    let all: Vec<_> = names.iter().map(|(code, name)| (language(code), passages(name, code))).collect();
+    let all: Vec<_> = FLORES.iter().map(|(code, name)| (language(code), passages(name, code))).collect();
     // Each alone, so that no language drops another's.
     let count = |as_language: Language, texts: &BTreeMap<String, String>| -> BTreeMap<String, u64> {
         let written = judge(&BTreeMap::from([(as_language, texts.clone())]));

@@ -7,23 +7,19 @@
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Digest;
+use crate::pinfile::{self, GROUP_ROWS, Pin, canonical};
 use crate::store::{sorted_dir, write_aside};
 use arrow_array::builder::FixedSizeBinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnPath;
 use serde_json::Value;
-use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+pub use crate::pinfile::{file_name, parameters_digest};
 
 /// Vectors and what they were made with.
 #[derive(Clone, PartialEq, Debug)]
@@ -39,36 +35,12 @@ pub struct Pinned {
 /// A vector has at most so many components.
 pub const MOST_DIMENSIONS: u32 = 1 << 16;
 
-/// Rows of a row group, and of a batch handed to the writer: other numbers would give other bytes.
-const GROUP_ROWS: usize = 1 << 14;
-
-const PARAMETERS: &str = "nihbuild.parameters";
-const INPUTS: &str = "nihbuild.inputs";
-const CONTENT: &str = "nihbuild.content";
-
 /// What to do about a pin that cannot be used.
 const ANEW: &str = "fetch the file again, or remove it and embed anew";
-
-/// Name of the pin of some inputs under some parameters.
-pub fn file_name(inputs: &Digest, parameters: &Digest) -> String {
-    format!("{inputs}-{parameters}.parquet")
-}
 
 /// Digest of a list of texts, from the SHA-256 of each.
 pub fn inputs_digest(texts: &[Digest]) -> Digest {
     Digest::of_parts(texts.iter().map(|text| text.0.as_slice()))
-}
-
-/// Digest of parameters, whatever the order of their keys.
-pub fn parameters_digest(parameters: &Value) -> Digest {
-    Digest::of(canonical(parameters))
-}
-
-/// JSON with sorted keys. (A feature of `serde_json` that any crate may switch on keeps them as inserted.)
-fn canonical(value: &Value) -> String {
-    let mut value = value.clone();
-    value.sort_all_objects();
-    value.to_string()
 }
 
 /// Digest of everything in a pin.
@@ -107,116 +79,50 @@ pub fn write(path: &Path, ids: &[String], texts: &[Digest], pinned: &Pinned) -> 
     Ok(Digest::of(&bytes))
 }
 
-fn encode(
-    ids: &[String],
-    texts: &[Digest],
-    pinned: &Pinned,
-) -> std::result::Result<Vec<u8>, parquet::errors::ParquetError> {
+fn encode(ids: &[String], texts: &[Digest], pinned: &Pinned) -> std::result::Result<Vec<u8>, ParquetError> {
     let dimensions = pinned.dimensions;
     let parameters = canonical(&pinned.parameters);
     let vectors: Vec<u8> = pinned.vectors.iter().map(|x| x.cast_unsigned()).collect();
-    let metadata = [
-        (CONTENT, content_digest(ids, texts, &vectors, dimensions, &parameters).to_string()),
-        (INPUTS, inputs_digest(texts).to_string()),
-        (PARAMETERS, parameters),
-    ];
-    let vector = ColumnPath::from("vector");
-    let properties = WriterProperties::builder()
-        .set_created_by("nihbuild pins 1".to_owned())
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
-        .set_statistics_enabled(EnabledStatistics::None)
-        .set_dictionary_enabled(false)
-        .set_max_row_group_row_count(Some(GROUP_ROWS))
-        .set_write_batch_size(64)
-        .set_data_page_size_limit(1 << 20)
-        .set_column_data_page_size_limit(vector, 1 << 20)
-        .set_key_value_metadata(Some(metadata.map(|(key, value)| KeyValue::new(key.to_owned(), value)).to_vec()))
+    let content = content_digest(ids, texts, &vectors, dimensions, &parameters);
+    let properties = pinfile::properties("nihbuild pins 1", &inputs_digest(texts), &content, parameters)?
+        .set_column_data_page_size_limit(ColumnPath::from("vector"), 1 << 20)
         .build();
     let schema = schema(dimensions);
-    let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
-    let mut writer = ArrowWriter::try_new_with_options(Vec::new(), schema.clone(), options)?;
-    for (n, ids) in ids.chunks(GROUP_ROWS).enumerate() {
+    let batches = ids.chunks(GROUP_ROWS).enumerate().map(|(n, ids)| -> std::result::Result<_, ArrowError> {
         let first = n * GROUP_ROWS;
         let texts = texts[first..first + ids.len()].iter().map(Digest::to_string);
         let mut column = FixedSizeBinaryBuilder::with_capacity(ids.len(), dimensions as i32);
         for vector in vectors[first * dimensions..].chunks_exact(dimensions).take(ids.len()) {
             column.append_value(vector)?;
         }
-        writer.write(&RecordBatch::try_new(
+        RecordBatch::try_new(
             schema.clone(),
             vec![
                 Arc::new(StringArray::from_iter_values(ids)),
                 Arc::new(StringArray::from_iter_values(texts)),
                 Arc::new(column.finish()),
             ],
-        )?)?;
-    }
-    writer.into_inner()
+        )
+    });
+    pinfile::encode(schema.clone(), properties, batches)
 }
 
-/// What a pin's metadata says.
-struct Head {
-    parameters: String,
-    inputs: Digest,
-    content: Digest,
-    dimensions: usize,
-}
-
-/// Runs a reader of foreign bytes: Parquet's may fail in its own ways on those that were made to break it.
-fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
-    let done = catch_unwind(AssertUnwindSafe(read));
-    let done = done.unwrap_or_else(|_| Err(Error::new("it breaks the Parquet reader")));
-    done.map_err(|e| e.at(path.display()).help(ANEW))
-}
-
-fn open(path: &Path) -> Result<(ParquetRecordBatchReaderBuilder<File>, Head)> {
-    let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file)
-        .map_err(|e| Error::new(format!("no pin, for it is no Parquet: {e}")))?;
-    let fields = builder.schema().fields();
-    let dimensions = match fields.last().map(|field| field.data_type()) {
+/// Components of a pin's vectors. Fails if it is no pin of vectors.
+fn dimensions(pin: &Pin) -> Result<usize> {
+    let dimensions = match pin.fields().last().map(|field| field.data_type()) {
         Some(DataType::FixedSizeBinary(n)) if (1..=MOST_DIMENSIONS as i32).contains(n) => *n as usize,
         _ => fail!("no pin, for its last column is not a vector"),
     };
-    if fields != schema(dimensions).fields() {
-        let found: Vec<String> = fields.iter().map(|f| format!("{}: {}", f.name(), f.data_type())).collect();
-        fail!(
-            "no pin, for its columns are {}; id, text_sha256 and vector are expected, without nulls",
-            found.join(", ")
-        );
-    }
-    let pairs = builder.metadata().file_metadata().key_value_metadata();
-    let value = |key: &str| -> Result<&str> {
-        let mut found =
-            pairs.into_iter().flatten().filter(|pair| pair.key == key).filter_map(|pair| pair.value.as_deref());
-        found.next().ok_or_else(|| Error::new(format!("no pin, for its metadata lacks {key}")))
-    };
-    let digest = |key: &str| -> Result<Digest> {
-        Digest::parse(value(key)?).ok_or_else(|| Error::new(format!("its {key} is no digest")))
-    };
-    let head = Head {
-        parameters: value(PARAMETERS)?.to_owned(),
-        inputs: digest(INPUTS)?,
-        content: digest(CONTENT)?,
-        dimensions,
-    };
-    Ok((builder, head))
-}
-
-fn parse(parameters: &str) -> Result<Value> {
-    serde_json::from_str(parameters).map_err(|e| Error::new(format!("its {PARAMETERS} is no JSON: {e}")))
+    pin.has(&schema(dimensions))?;
+    Ok(dimensions)
 }
 
 /// Reads a pin: ids, digests of the texts, and vectors. Anything that is not as [`write()`] left it is an error.
 pub fn read(path: &Path) -> Result<(Vec<String>, Vec<Digest>, Pinned)> {
-    guarded(path, || {
-        let (builder, head) = open(path)?;
-        let said = builder.metadata().file_metadata().num_rows();
-        let batches = builder.with_batch_size(GROUP_ROWS).build();
-        let batches = batches.map_err(|e| Error::new(format!("cannot be read: {e}")))?;
+    pinfile::read(path, ANEW, |mut pin| {
+        let dimensions = dimensions(&pin)?;
         let (mut ids, mut texts, mut vectors) = (Vec::new(), Vec::new(), Vec::<u8>::new());
-        for batch in batches {
-            let batch = batch.map_err(|e| Error::new(format!("cannot be read: {e}")))?;
+        pin.rows(|batch| {
             if batch.columns().iter().any(|column| column.null_count() > 0) {
                 fail!("it holds nulls");
             }
@@ -227,24 +133,15 @@ pub fn read(path: &Path) -> Result<(Vec<String>, Vec<Digest>, Pinned)> {
             }
             let column = batch.column(2).as_fixed_size_binary();
             (0..column.len()).for_each(|row| vectors.extend(column.value(row)));
-        }
-        if said != ids.len() as i64 || texts.len() != ids.len() || vectors.len() != ids.len() * head.dimensions {
-            fail!("it holds {} rows, its metadata says {said}", ids.len());
-        }
-        let inputs = inputs_digest(&texts);
-        if inputs != head.inputs {
-            fail!("its texts have the digest {inputs}, its metadata says {}", head.inputs);
-        }
-        let content = content_digest(&ids, &texts, &vectors, head.dimensions, &head.parameters);
-        if content != head.content {
-            fail!("its content has the digest {content}, its metadata says {}", head.content);
-        }
+            Ok(())
+        })?;
+        let content = content_digest(&ids, &texts, &vectors, dimensions, pin.parameters_text()?);
+        pin.check(&inputs_digest(&texts), &content)?;
         let vectors: Vec<i8> = vectors.into_iter().map(u8::cast_signed).collect();
         if let Some(at) = vectors.iter().position(|x| *x == i8::MIN) {
-            fail!("the vector of row {} holds -128; components are -127 to 127", at / head.dimensions + 1);
+            fail!("the vector of row {} holds -128; components are -127 to 127", at / dimensions + 1);
         }
-        let parameters = parse(&head.parameters)?;
-        Ok((ids, texts, Pinned { dimensions: head.dimensions, vectors, parameters }))
+        Ok((ids, texts, Pinned { dimensions, vectors, parameters: pin.parameters()? }))
     })
 }
 
@@ -260,12 +157,10 @@ pub fn find(folders: &[PathBuf], inputs: &Digest, accept: impl Fn(&Value) -> boo
             if !name.starts_with(&start) || !name.ends_with(".parquet") {
                 continue;
             }
-            let parameters = guarded(&path, || {
-                let (_, head) = open(&path)?;
-                if head.inputs != *inputs {
-                    fail!("it is of other texts than its name says, of {}", head.inputs);
-                }
-                parse(&head.parameters)
+            let parameters = pinfile::read(&path, ANEW, |pin| {
+                dimensions(&pin)?;
+                pin.check_inputs(inputs)?;
+                pin.parameters()
             });
             match parameters {
                 Ok(parameters) if accept(&parameters) => return Ok(Some(path)),

@@ -280,7 +280,7 @@ fn instruct(task: SourceTask, guide: &Pack, pack: &Pack) -> String {
     parts.push(body);
     let mut text = parts.join(&words.join);
     if guide.code() != pack.code() {
-        text = exchange(&text, &labels(task).into_iter().map(|label| (label(guide), label(pack))).collect::<Vec<_>>());
+        text = exchange(&text, &labels(task, guide).into_iter().zip(labels(task, pack)).collect::<Vec<_>>());
     }
     text
 }
@@ -288,28 +288,22 @@ fn instruct(task: SourceTask, guide: &Pack, pack: &Pack) -> String {
 /// Quotation marks of the languages.
 const QUOTES: [(char, char); 3] = [('\u{201c}', '\u{201d}'), ('\u{201e}', '\u{201c}'), ('\u{ab}', '\u{bb}')];
 
-/// A label's word in a pack.
-type Label = Box<dyn Fn(&Pack) -> &str>;
-
-/// The labels that the instruction of a task may quote.
-fn labels(task: SourceTask) -> Vec<Label> {
-    let yes: Label = Box::new(|pack| &pack.answers().yes[0]);
-    let no: Label = Box::new(|pack| &pack.answers().no[0]);
+/// The labels that the instruction of a task may quote, in a pack's words: as many in every pack.
+fn labels(task: SourceTask, pack: &Pack) -> Vec<&str> {
+    let words = pack.answers();
     match task.number() {
-        6 | 9 | 17 | 18 => vec![yes, no],
-        7 => (0..11).map(|n| -> Label { Box::new(move |pack| &pack.answers().count[n][0]) }).collect(),
-        8 => vec![Box::new(|pack| &pack.answers().nothing[0])],
-        10 => vec![yes, no, Box::new(|pack| &pack.answers().maybe[0])],
-        19 => (0..4)
-            .map(|n| -> Label {
-                Box::new(move |pack| pack.answers().directions.get(n).map_or("", |words| words[0].as_str()))
-            })
-            .collect(),
-        20 => (0..Kind::Motive.count() as u8)
-            .map(|n| -> Label { Box::new(move |pack| pack.citation(Kind::Motive, n)) })
-            .collect(),
+        6 | 9 | 17 | 18 => vec![first(&words.yes), first(&words.no)],
+        7 => words.count.iter().map(|words| first(words)).collect(),
+        8 => vec![first(&words.nothing)],
+        10 => vec![first(&words.yes), first(&words.no), first(&words.maybe)],
+        19 => (0..4).map(|n| words.directions.get(n).map_or("", |words| first(words))).collect(),
+        20 => (0..Kind::Motive.count() as u8).map(|n| pack.citation(Kind::Motive, n)).collect(),
         _ => Vec::new(),
     }
+}
+
+fn first(words: &[String]) -> &str {
+    &words[0]
 }
 
 /// A text with the last quotation of each label exchanged for another word, in one pass: a new label is never taken for an

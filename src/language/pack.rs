@@ -94,6 +94,9 @@ impl Pack {
     /// This pack with the persons of another: each is called what they are called there. Sentences about a story in another
     /// language need it.
     pub fn with_cast(&self, other: &Pack) -> Result<Pack> {
+        if self.latin.len() != other.latin.len() {
+            fail!("the packs {} and {} have casts of different sizes", self.code, other.code);
+        }
         let text = self.text.as_str();
         let mut file: File = toml::from_str(text).map_err(|e| Error::new(e.to_string().trim_end().to_owned()))?;
         let cast = &mut file.cast;
@@ -164,7 +167,7 @@ impl Pack {
         if words.count.len() != 11 || words.count.iter().any(Vec::is_empty) {
             fail!("answers.count needs eleven lists, for none to ten");
         }
-        if late && !translated {
+        if late {
             check_late(&file)?;
         }
         let latin = latin(&file)?;
@@ -475,6 +478,12 @@ fn memory(file: &File, forms: &Forms) -> Result<Vec<(Message, Vec<Segment>)>> {
         let persons = [Slot::A, Slot::B].into_iter().filter(|slot| name.has(*slot));
         if persons.clone().any(|slot| slots[slot.index()] > 1) {
             fail!("sentences: {says} {slots:?}: a person is 1 for a woman or 0 for a man");
+        }
+        let things = name.used().filter(|slot| slot.kind() != Kind::Actor);
+        if let Some(slot) =
+            things.into_iter().find(|s| usize::from(s.entity(slots)) >= forms.texts(s.kind(), 0, false).len())
+        {
+            fail!("sentences: {says} {slots:?}: there is no such {:?}", slot.kind());
         }
         // Only persons are printed by their slots; all else is the sentence's own text.
         let slots_of = name.slots.map(|slot| slot.filter(|slot| slot.kind() == Kind::Actor));

@@ -5,7 +5,7 @@ use crate::embedder::{Role, dot, ngram};
 use crate::error::{Error, Result};
 use crate::family::reasoning::Example;
 use crate::hash::Digest;
-use crate::language::{self, Language, Pack};
+use crate::language::{self, Language};
 use crate::manifest;
 use crate::manifest::PassageFacts;
 use crate::plan::{FilePlan, Plan, Voice};
@@ -21,7 +21,7 @@ use crate::stage::journal::Journal;
 use crate::stage::localize::{self, Lines};
 use crate::stage::natural::{self, Natural};
 use crate::stage::retrieved::{Known, Retrievers};
-use crate::stage::select::{self, Selected, select};
+use crate::stage::select::{self, Selected, select, voices};
 use crate::stage::stories::{Inputs, Ranked, Side, holds};
 use crate::stage::translate::{Told, translate};
 use crate::stage::write::{FileRows, write};
@@ -39,8 +39,8 @@ use std::path::PathBuf;
 pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outcome> {
     let mut watch = Stopwatch::start();
     let mut first = Pins::new(plan);
-    let told = translate(plan, &tellable(plan, Some(store))?, &mut first)?;
-    let completed = completed(plan, told.as_ref())?;
+    let mut told = translate(plan, &tellable(plan, Some(store))?, &mut first)?;
+    let completed = completed(plan, told.as_mut())?;
     let plan = completed.as_ref().unwrap_or(plan);
     if told.is_some() {
         watch.lap("translate");
@@ -73,17 +73,16 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
         .collect();
     let primary: BTreeMap<Voice, Vec<Sizes>> =
         sizes.into_iter().map(|(voice, each)| (voice, each.into_iter().next().unwrap_or_default())).collect();
+    let retrievers = retrievers(plan, &selected, &lines, &mut pins)?;
+    pins.close();
     let inputs = Inputs {
         plan,
         instances: &selected.instances,
         sizes: &primary,
         examples: &examples,
         sides: &sides,
-        retrievers: None,
+        retrievers: retrievers.as_ref(),
     };
-    let retrievers = retrievers(plan, &selected, &lines, &mut pins)?;
-    pins.close();
-    let inputs = Inputs { retrievers: retrievers.as_ref(), ..inputs };
     let mut more_pins = Vec::new();
     for (what, asked) in
         [("translations", told.as_ref().map(|t| &t.translator)), ("passages written", free.author.as_ref())]
@@ -131,11 +130,10 @@ pub fn tellable(plan: &Plan, store: Option<&Store>) -> Result<Vec<Passage>> {
 }
 
 /// The plan with the packs that were made; none where nothing was to be made.
-fn completed(plan: &Plan, told: Option<&Told>) -> Result<Option<Plan>> {
+fn completed(plan: &Plan, told: Option<&mut Told>) -> Result<Option<Plan>> {
     let Some(told) = told.filter(|told| !told.packs.is_empty()) else { return Ok(None) };
     let mut whole = Plan::new(plan.recipe.clone(), plan.options.clone())?;
-    let packs = told.packs.iter().map(|(language, pack)| Ok((*language, Pack::parse(pack.file())?)));
-    whole.complete(packs.collect::<Result<Vec<_>>>()?)?;
+    whole.complete(std::mem::take(&mut told.packs))?;
     Ok(Some(whole))
 }
 
@@ -202,10 +200,8 @@ fn retrievers<'a>(
         made.questions.insert((question, story), vectors);
     }
     if let Some(settings) = &rag.reranker {
-        let options = &plan.options;
-        let mut folders = options.pins.clone();
-        folders.push(plan.folder().join("pins"));
-        let opened = CommandReranker::open(settings.clone(), &options.out.join("store"), &folders, options.offline)?;
+        let store = plan.options.out.join("store");
+        let opened = CommandReranker::open(settings.clone(), &store, &plan.pin_folders(), plan.options.offline)?;
         made.command = Some(std::sync::Mutex::new(opened));
     }
     Ok(Some(made))
@@ -247,8 +243,8 @@ impl Free {
 /// How many prompts a fresh embedding would change; see [`Drift`].
 pub(super) fn drift(plan: &Plan, store: &Store) -> Result<Drift> {
     let mut watch = Stopwatch::start();
-    let told = translate(plan, &tellable(plan, Some(store))?, &mut Pins::new(plan))?;
-    let completed = completed(plan, told.as_ref())?;
+    let mut told = translate(plan, &tellable(plan, Some(store))?, &mut Pins::new(plan))?;
+    let completed = completed(plan, told.as_mut())?;
     let plan = completed.as_ref().unwrap_or(plan);
     let ingested = ingest(plan)?;
     let free = Free::read(plan)?;
@@ -406,7 +402,7 @@ impl Keys {
                 "strategies": recipe.prompt.strategies, "special": recipe.tokens.special,
                 "instruction": recipe.prompt.instruction_language, "instances": plan.instances(),
                 "templates": recipe.prompt.templates, "examples": (recipe.prompt.worked(), examples::VERSION),
-                "voices": select::voices(plan),
+                "voices": voices(&plan.grid),
             }),
             inputs,
         };
@@ -737,11 +733,8 @@ fn sizes(plan: &Plan, selected: &Selected, examples: &[Vec<Example>]) -> AllSize
         selected.instances.par_iter().enumerate().map(sizes).collect()
     };
     let files = if plan.recipe.budget.by == By::Content { &plan.grid } else { &plan.files };
-    let mut voices: Vec<Voice> = files.iter().map(FilePlan::voice).collect();
-    voices.sort();
-    voices.dedup();
     let each = |voice| plan.ledger.bounding().iter().map(|tokenizer| of(voice, tokenizer)).collect();
-    voices.into_iter().map(|voice| (voice, each(voice))).collect()
+    voices(files).into_iter().map(|voice| (voice, each(voice))).collect()
 }
 
 /// What fitting rows needs.
@@ -760,6 +753,9 @@ type Least = BTreeMap<Shared, Vec<u32>>;
 /// What such files have in common.
 type Shared = (Option<(Language, Language, Language)>, Length, Kind);
 
+/// Rows that were fitted, by what their files share with those cut from them: context and strategy.
+type Fitted = BTreeMap<((Language, Language, Language, Length, Kind), Strategy), Vec<RowPlan>>;
+
 impl Fitting<'_> {
     /// Fits every row of every file.
     fn rows(&self) -> Result<Vec<FileRows>> {
@@ -767,6 +763,17 @@ impl Fitting<'_> {
         let others = self.others();
         let mut least = Least::new();
         let by_content = plan.recipe.budget.by == By::Content;
+        // Files that differ in what is retrieved from them alone are fitted once.
+        let mut fitted = Fitted::new();
+        let mut fit = |file: &FilePlan| -> Result<Vec<RowPlan>> {
+            let key = (file.context(), file.strategy);
+            if let Some(rows) = fitted.get(&key) {
+                return Ok(rows.clone());
+            }
+            let rows = self.file(file, &others)?;
+            fitted.insert(key, rows.clone());
+            Ok(rows)
+        };
         let key = |file: &FilePlan| -> Shared {
             let spoken = (file.language, file.haystack, file.question);
             ((!by_content).then_some(spoken), file.length, file.kind)
@@ -775,7 +782,7 @@ impl Fitting<'_> {
         // second look.
         if by_content || plan.recipe.prompt.strategies.len() > 1 {
             for file in if by_content { &plan.grid } else { &plan.files } {
-                let rows = self.file(file, &others)?;
+                let rows = fit(file)?;
                 let entry = least.entry(key(file)).or_insert_with(|| vec![u32::MAX; self.selected.instances.len()]);
                 for row in rows {
                     let mine = &mut entry[row.instance as usize];
@@ -784,7 +791,7 @@ impl Fitting<'_> {
             }
         }
         let file = |file: &FilePlan| -> Result<FileRows> {
-            let mut rows = self.file(file, &others)?;
+            let mut rows = fit(file)?;
             if let Some(least) = least.get(&key(file)) {
                 let pool = &self.pools[&(file.haystack, file.kind)];
                 for row in &mut rows {

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::fail;
 use crate::language::Language;
 use crate::recipe::{
-    Choice, Family, Haystack, Kind, Last, Middle, Pairs, Position, PromptKind, QuestionLanguage, Recipe, Strategy,
+    Choice, Family, Grid, Haystack, Kind, Last, Middle, Pairs, Position, PromptKind, QuestionLanguage, Recipe, Strategy,
 };
 
 /// Every file of a recipe's grid, in order.
@@ -49,29 +49,57 @@ pub(super) fn check_stories(recipe: &Recipe) -> Result<()> {
         return Err(Error::new("grid.haystack names multilingual, which is MLNeedle's alone")
             .help("name languages: each story then stands in a haystack of each"));
     }
-    for (key, used) in [
-        ("grid.story", grid.story.clone().unwrap_or_default()),
-        ("grid.haystack", haystacks.iter().filter_map(single).collect()),
-        ("grid.question", grid.question.iter().filter_map(fixed).collect()),
-    ] {
-        no_repeats_or_none(key, &used)?;
-        if let Some(language) = used.iter().find(|l| !languages.contains(l)) {
-            return Err(Error::new(format!("{key} names {language}, which grid.languages does not"))
-                .help("add it to grid.languages"));
-        }
-    }
+    check_languages(grid)?;
     if grid.pairs.is_some() && grid.haystack.is_none() {
         fail!("grid.pairs does nothing: without grid.haystack each story stands in a haystack of its own language");
     }
-    let lengths = || grid.lengths.iter().filter(|length| length.0 > 0);
-    if lengths().next().is_some() && !languages.is_empty() && voices(recipe, false).is_empty() {
+    match &grid.story {
+        Some(stories) => check_pairs(grid, "grid.story", stories)?,
+        None => check_pairs(grid, "grid.languages", languages)?,
+    }
+    let with_haystack = grid.lengths.iter().any(|length| length.0 > 0);
+    if with_haystack && !languages.is_empty() && voices(recipe, false).is_empty() {
         fail!("grid.pairs leaves no pair of story and haystack languages");
+    }
+    if recipe.rag.is_some() && !with_haystack {
+        fail!("[rag] does nothing: at 0k there is no haystack to retrieve from; name other lengths in grid.lengths");
     }
     Ok(())
 }
 
-fn no_repeats_or_none(key: &str, list: &[Language]) -> Result<()> {
-    if list.is_empty() { Ok(()) } else { no_repeats(key, list) }
+/// Lists of languages name each once, and only those of `grid.languages`.
+fn check_languages(grid: &Grid) -> Result<()> {
+    for (key, list) in [("grid.story", &grid.story), ("grid.needle", &grid.needle)] {
+        list.as_ref().map_or(Ok(()), |list| no_repeats(key, list))?;
+    }
+    grid.haystack.as_ref().map_or(Ok(()), |list| no_repeats("grid.haystack", list))?;
+    for (key, used) in [
+        ("grid.story", grid.story.clone().unwrap_or_default()),
+        ("grid.needle", grid.needle.clone().unwrap_or_default()),
+        ("grid.haystack", grid.haystack.iter().flatten().filter_map(single).collect()),
+        ("grid.question", grid.question.iter().filter_map(fixed).collect()),
+    ] {
+        if let Some(language) = used.iter().find(|l| !grid.languages.contains(l)) {
+            return Err(Error::new(format!("{key} names {language}, which grid.languages does not"))
+                .help("add it to grid.languages"));
+        }
+    }
+    Ok(())
+}
+
+/// A list of pairs names each once, and only those of these languages, which `key` lists, and the haystacks.
+fn check_pairs(grid: &Grid, key: &str, languages: &[Language]) -> Result<()> {
+    let Some(Pairs::List(list)) = &grid.pairs else { return Ok(()) };
+    no_repeats("grid.pairs", list)?;
+    let is_of = |(language, haystack): &(Language, Haystack)| {
+        languages.contains(language) && grid.haystack.iter().flatten().any(|h| h == haystack)
+    };
+    match list.iter().find(|pair| !is_of(pair)) {
+        Some((language, haystack)) => {
+            fail!("grid.pairs names {language}-{haystack}, which is not of {key} and grid.haystack")
+        }
+        None => Ok(()),
+    }
 }
 
 fn story_files(recipe: &Recipe) -> Vec<FilePlan> {
@@ -201,27 +229,10 @@ pub(super) fn fill_cells(recipe: &mut Recipe) -> Result<()> {
     recipe.prompt.middle.get_or_insert(Middle::Tokens);
     recipe.prompt.last.get_or_insert(Last::Whole);
     let grid = &recipe.grid;
-    for (key, used) in [
-        ("grid.needle", grid.needle.clone().unwrap_or_default()),
-        ("grid.haystack", grid.haystack.iter().flatten().filter_map(single).collect()),
-        ("grid.question", grid.question.iter().filter_map(fixed).collect()),
-    ] {
-        if let Some(language) = used.iter().find(|l| !languages.contains(l)) {
-            return Err(Error::new(format!("{key} names {language}, which grid.languages does not"))
-                .help("add it to grid.languages"));
-        }
-    }
-    no_repeats("grid.needle", grid.needle.as_deref().unwrap_or_default())?;
-    no_repeats("grid.haystack", grid.haystack.as_deref().unwrap_or_default())?;
+    check_languages(grid)?;
     no_repeats("grid.positions", grid.positions.as_deref().unwrap_or_default())?;
     no_repeats("grid.prompts", grid.prompts.as_deref().unwrap_or_default())?;
-    if let Some(Pairs::List(list)) = &grid.pairs {
-        no_repeats("grid.pairs", list)?;
-        let all = pairs(recipe);
-        if let Some((needle, haystack)) = list.iter().find(|pair| !all.contains(pair)) {
-            fail!("grid.pairs names {needle}-{haystack}, which is not of grid.needle and grid.haystack");
-        }
-    }
+    check_pairs(grid, "grid.needle", grid.needle.as_deref().unwrap_or_default())?;
     if pairs(recipe).is_empty() {
         fail!("grid.pairs leaves no pair of needle and haystack languages");
     }

@@ -310,7 +310,11 @@ impl Plan {
         if filter.limit == Some(0) {
             fail!("--limit 0 leaves no instance");
         }
-        let files = all.iter().filter(|file| filter.keeps(file)).cloned().collect();
+        let files: Vec<FilePlan> = all.iter().filter(|file| filter.keeps(file)).cloned().collect();
+        if files.is_empty() {
+            return Err(Error::new("--languages and --lengths leave no file of the recipe")
+                .help("a file is left if all its languages are: those of its story, haystack and question"));
+        }
         if let Some(translation) = &recipe.translation {
             translation.check()?;
         }
@@ -335,7 +339,7 @@ impl Plan {
         }
         let english = "en".parse::<Language>().expect("the English pack is embedded").pack()?;
         let ledger = tokenizers::ledger(&recipe, &options)?;
-        let askers = if family == Family::Reasoning { askers(&all, &packs)? } else { BTreeMap::new() };
+        let askers = if family == Family::Reasoning { askers(&all, |l| find(&packs, l))? } else { BTreeMap::new() };
         Ok(Plan { recipe, family, seed, packs, english, askers, ledger, counts, kinds, grid: all, files, options })
     }
 
@@ -345,12 +349,22 @@ impl Plan {
         self.recipe.grid.languages.iter().copied().filter(move |l| !there(l))
     }
 
+    /// The source tasks that there are instances of.
+    pub fn tasks(&self) -> Vec<SourceTask> {
+        tasks(&self.recipe)
+    }
+
+    /// Where pins are looked for: in the folders that were named, then in the release.
+    pub fn pin_folders(&self) -> Vec<PathBuf> {
+        self.options.pins.iter().cloned().chain([self.folder().join("pins")]).collect()
+    }
+
     /// Adds packs that were made.
     pub fn complete(&mut self, made: Vec<(Language, Pack)>) -> Result<()> {
         self.packs.extend(made);
         let order = |l: &Language| self.recipe.grid.languages.iter().position(|known| known == l);
         self.packs.sort_by_key(|(l, _)| order(l));
-        self.askers = askers(&self.grid, &self.packs)?;
+        self.askers = askers(&self.grid, |l| find(&self.packs, l))?;
         Ok(())
     }
 
@@ -361,7 +375,7 @@ impl Plan {
 
     /// The pack of a language of the recipe.
     pub fn pack(&self, language: Language) -> &Pack {
-        &self.packs.iter().find(|(l, _)| *l == language).expect("the recipe's languages have packs").1
+        find(&self.packs, language).expect("the recipe's languages have packs")
     }
 
     /// The pack that asks about a story.
@@ -481,10 +495,16 @@ impl Plan {
     }
 }
 
+fn find(packs: &[(Language, Pack)], language: Language) -> Option<&Pack> {
+    packs.iter().find(|(l, _)| *l == language).map(|(_, pack)| pack)
+}
+
 /// Packs that ask about stories in another language; none yet where one of the two is still to be made.
-fn askers(files: &[FilePlan], packs: &[(Language, Pack)]) -> Result<BTreeMap<(Language, Language), Pack>> {
+pub(crate) fn askers<'p>(
+    files: &[FilePlan],
+    pack: impl Fn(Language) -> Option<&'p Pack>,
+) -> Result<BTreeMap<(Language, Language), Pack>> {
     let mut askers = BTreeMap::new();
-    let pack = |language: Language| packs.iter().find(|(l, _)| *l == language).map(|(_, pack)| pack);
     for file in files.iter().filter(|file| file.question != file.language) {
         let key = (file.question, file.language);
         if let (Some(question), Some(story)) = (pack(file.question), pack(file.language))
@@ -510,9 +530,14 @@ pub fn models_of(recipe: &Recipe) -> impl Iterator<Item = &'static Model> {
     named.chain(own.map(|name| name.0))
 }
 
+/// The source tasks that a recipe has instances of.
+pub fn tasks(recipe: &Recipe) -> Vec<SourceTask> {
+    counts(recipe).into_iter().filter(|(.., n)| *n > 0).map(|(_, task, _)| task).collect()
+}
+
 /// Has a recipe tasks of qa11-qa20?
 pub fn tells_late(recipe: &Recipe) -> bool {
-    counts(recipe).iter().any(|(_, source, n)| *n > 0 && source.is_late())
+    tasks(recipe).iter().any(|source| source.is_late())
 }
 
 /// Instances of each source task, in the order of the tasks.

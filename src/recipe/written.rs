@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::fail;
 use crate::stage::written::Constraint;
-use crate::translator::{EngineName, Settings};
+use crate::translator::Settings;
 use serde::{Deserialize, Serialize};
 
 /// `[written]`
@@ -32,7 +32,7 @@ impl WrittenBy {
     /// Refuses what makes no sense.
     pub(crate) fn check(&self) -> Result<()> {
         self.service.check().map_err(|e| e.at("written.service"))?;
-        if !matches!(self.service.engine, EngineName::OpenAi | EngineName::Command) {
+        if !self.service.engine.record().completes {
             fail!("written.service.engine must be \"openai\" or \"command\": a translation service writes no passages");
         }
         if !(1..=100_000).contains(&self.facts) {

@@ -60,6 +60,16 @@ struct Hit {
 }
 
 impl Bm25 {
+    /// How many distinct sentences it has read.
+    pub fn len(&self) -> usize {
+        self.read.len()
+    }
+
+    /// Has it read none?
+    pub fn is_empty(&self) -> bool {
+        self.read.is_empty()
+    }
+
     /// Knows no sentence yet.
     pub fn new() -> Bm25 {
         Bm25::default()

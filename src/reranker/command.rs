@@ -6,10 +6,10 @@
 use super::Reranker;
 use super::memory::Memory;
 use super::pin::{self, FOLDER};
-use crate::embedder::pinned::parameters_digest;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Digest;
+use crate::pinfile::parameters_digest;
 use crate::translator::program::{Program, Talk, unlike};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value, json};
@@ -100,11 +100,6 @@ impl CommandReranker {
         let below = format!("pins/{FOLDER}");
         let (name, bytes, digest) = pin::write(&folder.join(&below), &rows, &self.settings.parameters())?;
         Ok(Some((format!("{below}/{name}"), bytes, digest)))
-    }
-
-    /// The settings.
-    pub fn settings(&self) -> &CommandSettings {
-        &self.settings
     }
 
     /// Places of the sentences without a score, equal ones once.

@@ -3,11 +3,10 @@
 //! A journal is `<store>/rerank/<digest of parameters>.jsonl`, a question with some of its sentences a line.
 
 use super::pin::{self, FOLDER, Scored};
-use crate::embedder::pinned::parameters_digest;
 use crate::error::{Error, Result};
 use crate::hash::Digest;
+use crate::pinfile::{self, parameters_digest};
 use crate::translator::journal::Journal;
-use crate::translator::pinfile;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,7 +22,7 @@ pub struct Memory {
 
 /// There are millions of pairs of few texts: a text is a number here.
 #[derive(Default)]
-struct Scores {
+pub struct Scores {
     numbers: FxHashMap<Digest, u32>,
     digests: Vec<Digest>,
     /// By the question's number, then the sentence's.
@@ -59,6 +58,22 @@ impl Line {
 }
 
 impl Scores {
+    /// The pins of these parameters in the given folders, in their order.
+    pub fn of_pins(pins: &[PathBuf], parameters: &Digest) -> Result<Scores> {
+        let mut scores = Scores::default();
+        for path in pinfile::find(pins, FOLDER, parameters)? {
+            // A pin that is damaged is no pin that is not there: to ask again takes long and may come out otherwise.
+            pin::read(&path, parameters, &mut |row| scores.keep(&row.question, &row.sentence, row.score))?;
+        }
+        Ok(scores)
+    }
+
+    /// The score of a pair, where it is known.
+    pub fn get(&self, question: &Digest, sentence: &Digest) -> Option<i64> {
+        let number = |digest| self.numbers.get(digest);
+        Some(self.known.get(number(question)?)?.get(number(sentence)?)?.score)
+    }
+
     fn number(&mut self, digest: &Digest) -> u32 {
         let next = self.digests.len() as u32;
         let number = *self.numbers.entry(*digest).or_insert(next);
@@ -81,11 +96,7 @@ impl Memory {
     /// and cuts off what is torn.
     pub fn open(store: &Path, pins: &[PathBuf], parameters: &Value, writing: bool) -> Result<Memory> {
         let digest = parameters_digest(parameters);
-        let mut scores = Scores::default();
-        for path in pinfile::find(pins, FOLDER, &digest)? {
-            // A pin that is damaged is no pin that is not there: to ask again takes long and may come out otherwise.
-            pin::read(&path, &digest, &mut |row| scores.keep(&row.question, &row.sentence, row.score))?;
-        }
+        let mut scores = Scores::of_pins(pins, &digest)?;
         let path = store.join(FOLDER).join(format!("{digest}.jsonl"));
         let journal = Journal::open(path, writing, &mut |line| match serde_json::from_slice::<Line>(line) {
             Ok(line) if line.is_sound() => {
@@ -100,9 +111,7 @@ impl Memory {
 
     /// Is the score of a pair known?
     pub fn has(&self, question: &Digest, sentence: &Digest) -> bool {
-        let number = |digest| self.scores.numbers.get(digest);
-        let (Some(question), Some(sentence)) = (number(question), number(sentence)) else { return false };
-        self.scores.known.get(question).is_some_and(|known| known.contains_key(sentence))
+        self.scores.get(question, sentence).is_some()
     }
 
     /// The score of a pair, which from now on belongs to the pin.

@@ -6,7 +6,7 @@
 
 pub mod bm25;
 pub mod command;
-mod memory;
+pub(crate) mod memory;
 pub mod pin;
 pub mod terms;
 

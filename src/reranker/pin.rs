@@ -3,11 +3,10 @@
 //! Parquet with the columns `question_sha256`, `sentence_sha256` (of their UTF-8) and `score` (millionths), sorted by the first
 //! two. Its metadata holds the parameters, the digest of all pairs, and a digest of all content.
 
-use crate::embedder::pinned::parameters_digest;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::{Digest, HashingWriter};
-use crate::translator::pinfile::{self, GROUP_ROWS, canonical};
+use crate::pinfile::{self, GROUP_ROWS, canonical, parameters_digest};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, Int64Array, RecordBatch, StringArray};
@@ -114,7 +113,8 @@ fn batch(rows: &[Scored]) -> std::result::Result<RecordBatch, ArrowError> {
 
 /// Reads a pin of these parameters; each row goes to `take`. Anything that is not as [`write()`] left it is an error.
 pub fn read(path: &Path, parameters: &Digest, take: &mut dyn FnMut(&Scored)) -> Result<()> {
-    pinfile::read(path, schema(), ANEW, |mut pin| {
+    pinfile::read(path, ANEW, |mut pin| {
+        pin.has(&schema())?;
         if parameters_digest(&pin.parameters()?) != *parameters {
             fail!("it was made with other parameters than its name says");
         }

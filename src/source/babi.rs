@@ -53,7 +53,9 @@ pub fn parse(name: &str, text: &str, task: SourceTask, pack: &Pack) -> Result<Ve
             })?;
             facts.push(fact);
             numbers.push(number);
-            bind(&mut facts)
+            // What comes before is bound already.
+            let from = facts.iter().rposition(|fact| !fact.leans()).unwrap_or(0);
+            bind(&mut facts[from..])
                 .map_err(|_| Error::new("its pronoun stands for nobody of the sentence before").at(place()))?;
             continue;
         }

@@ -9,7 +9,6 @@ use crate::language::{Kind, Language, Pack, STORY_OBJECTS, STORY_PLACES};
 use crate::manifest::PassageFacts;
 use crate::plan::Plan;
 use crate::stage::distractors::story_actors;
-use crate::story::SourceTask;
 use crate::translator::Translator;
 use std::collections::BTreeMap;
 
@@ -24,13 +23,10 @@ pub struct Authored {
 /// Asks for the passages of a plan.
 pub fn author(plan: &Plan) -> Result<Authored> {
     let written = plan.recipe.written.as_ref().ok_or_else(|| Error::new("nothing is to be written"))?;
-    let mut folders = plan.options.pins.clone();
-    folders.push(plan.folder().join("pins"));
     // A folder of its own: a translation may ask the same service, and its journal is locked while it is used.
     let store = plan.options.out.join("store/written");
-    let mut translator = Translator::open(written.service.clone(), &store, &folders, plan.options.offline)?;
-    let tasks: Vec<SourceTask> = plan.counts.iter().filter(|(.., n)| *n > 0).map(|(_, task, _)| *task).collect();
-    let mut seeds = facts(&tasks);
+    let mut translator = Translator::open(written.service.clone(), &store, &plan.pin_folders(), plan.options.offline)?;
+    let mut seeds = facts(&plan.tasks());
     plan.seed.derive("written", "facts").shuffle(&mut seeds);
     seeds.truncate(written.facts as usize);
     let sentences: Vec<String> = seeds.iter().map(|message| plan.english.sentence(*message)).collect();

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::family::reasoning::Example;
 use crate::hash::Digest;
 use crate::language::{ACTORS, FURTHER, Kind, MOTIVATED, Message, PATTERNS, Pack, STORY_ACTORS, Slot, is_woman};
-use crate::plan::counts;
+use crate::plan::tasks;
 use crate::recipe::{Recipe, SourceKind, Strategy};
 use crate::record::Instance;
 use crate::seed::{Rng, Seed};
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// Raised when this stage shows other examples of the same seed and vectors.
 pub const VERSION: u32 = 1;
 
-/// Stories of each label.
+/// Stories of each label, at least: one label may be drawn for all examples of an instance.
 const EACH: usize = 8;
 
 /// Examples are short: so many facts at most.
@@ -48,7 +48,7 @@ pub fn pool<'a>(recipe: &Recipe, seed: &Seed, packs: impl Iterator<Item = &'a Pa
     // Never a story of the release: their seed is another.
     let seed = seed.child("examples");
     let of = |task: SourceTask| {
-        let n = EACH * labels(task, AnswerSpread::Balanced).len();
+        let n = EACH.max(recipe.prompt.worked()) * labels(task, AnswerSpread::Balanced).len();
         let story = |n: usize| {
             let story = simulate(task, n, AnswerSpread::Balanced, &seed, |story| story.facts.len() <= LONGEST)?;
             match story.solve() {
@@ -85,10 +85,6 @@ pub fn key(recipe: &Recipe, seed: Digest) -> Key {
         params: json!({ "tasks": tasks, "spread": spread(recipe), "shown": recipe.prompt.worked() }),
         inputs: vec![seed],
     }
-}
-
-fn tasks(recipe: &Recipe) -> Vec<SourceTask> {
-    counts(recipe).into_iter().filter(|(.., n)| *n > 0).map(|(_, task, _)| task).collect()
 }
 
 /// The examples of an instance. `score` compares it with an example of its task's pool.

@@ -102,8 +102,7 @@ fn released_files(plan: &Plan) -> Result<Ingested> {
             .help("give a copy of the repository with --data DIR: it holds data/en.csv")
     })?;
     let items = released::read(folder, &plan.english)?;
-    let packs = plan.packs.iter().map(|(l, _)| Ok((*l, l.pack()?))).collect::<Result<BTreeMap<_, _>>>()?;
-    let differences = released::differences(folder, &items, &packs)?;
+    let differences = released::differences(folder, &items, &plan.packs)?;
     let mut ingested = Ingested { differences: Some(differences), ..Ingested::default() };
     for path in sorted_dir(&folder.join("data"))? {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();

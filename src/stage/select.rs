@@ -103,14 +103,20 @@ fn chairs(sizes: &[u32]) -> Vec<usize> {
 }
 
 /// What stories must leave room for, by voice, source task and bounding tokenizer: the longest worked examples.
-pub struct Room(BTreeMap<(Voice, SourceTask), Vec<u64>>);
+pub struct Room {
+    /// Every voice of the plan.
+    voices: Vec<Voice>,
+    kept: BTreeMap<(Voice, SourceTask), Vec<u64>>,
+}
 
 impl Room {
     /// The room that a plan's examples need.
     pub fn new(plan: &Plan, pool: &Pool) -> Room {
         let wanted = plan.recipe.prompt.worked();
-        let all: Vec<(Voice, SourceTask)> = voices(plan)
-            .into_iter()
+        let voices = voices(&plan.grid);
+        let all: Vec<(Voice, SourceTask)> = voices
+            .iter()
+            .copied()
             .filter(|(.., strategy)| *strategy == Strategy::FewShot)
             .flat_map(|voice| pool.keys().map(move |task| (voice, *task)))
             .collect();
@@ -124,13 +130,13 @@ impl Room {
             };
             ((voice, task), plan.ledger.bounding().iter().map(count).collect())
         };
-        Room(all.par_iter().map(of).collect())
+        Room { kept: all.par_iter().map(of).collect(), voices }
     }
 }
 
-/// Every voice of a plan's files, once.
-pub fn voices(plan: &Plan) -> Vec<Voice> {
-    let mut all: Vec<Voice> = plan.grid.iter().map(FilePlan::voice).collect();
+/// Every voice of these files, once.
+pub fn voices(files: &[FilePlan]) -> Vec<Voice> {
+    let mut all: Vec<Voice> = files.iter().map(FilePlan::voice).collect();
     all.sort();
     all.dedup();
     all
@@ -155,10 +161,10 @@ pub fn tells(pack: &Pack, story: &Story) -> bool {
 
 /// The longest head-to-tail count of a story over the recipe's voices must fit the length.
 fn fits(plan: &Plan, room: &Room, story: &Story, length: Length) -> bool {
-    voices(plan).into_iter().all(|voice| {
+    room.voices.iter().all(|&voice| {
         let Some(budget) = plan.budget(length, voice.2) else { return true };
         let local = LocalStory::new(story, &plan.voices(voice), &[]);
-        let kept = room.0.get(&(voice, story.task));
+        let kept = room.kept.get(&(voice, story.task));
         plan.ledger.bounding().iter().enumerate().all(|(n, tokenizer)| {
             let kept = kept.map_or(0, |tokens| tokens[n]);
             u64::from(Sizes::of(&local, plan, tokenizer).fixed_tokens) + kept <= budget

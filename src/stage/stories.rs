@@ -135,14 +135,16 @@ fn prompt_lines(prompt: &str) -> Result<u64> {
 impl Inputs<'_> {
     /// Asks a program that ranks sentences for all that the files need, before any is written.
     pub fn ask(&self, files: &[FileRows]) -> Result<()> {
-        let asked = files.iter().filter(|file| matches!(file.file.rag, Some((Retriever::Command, _))));
-        let asked: Vec<&FileRows> = asked.collect();
+        // Files that differ in top_k alone are cut from the same prompts.
+        let first = self.plan.recipe.rag.as_ref().and_then(|rag| rag.top_k.first());
+        let one = first.map(|k| (Retriever::Command, *k));
+        let asked: Vec<&FileRows> = files.iter().filter(|file| one.is_some() && file.file.rag == one).collect();
         let rows = || asked.iter().flat_map(|file| file.groups.iter().flatten().map(move |row| (&file.file, row)));
         let progress = Progress::new("rerank", rows().count() as u64, "prompts");
         let mut prompt = String::new();
+        let mut desk = <Self as Rows>::Desk::default();
         for (file, planned) in rows() {
             let whole = FilePlan { rag: None, ..file.clone() };
-            let mut desk = <Self as Rows>::Desk::default();
             prompt.clear();
             let made = self.row(&mut desk, &whole, *planned, &mut prompt)?;
             let retrievers = self.retrievers.expect("a recipe with retrieved rows has retrievers");

@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::language::{Language, Message, PATTERNS, Pack, Slot, event, is_forbidden, is_joiner, pattern};
 use crate::plan::Plan;
 use crate::record::Passage;
-use crate::story::SourceTask;
 use crate::translator::quality::{self, Fault};
 use crate::translator::{Estimate, Translator, placeholder, review};
 use serde::{Deserialize, Serialize};
@@ -79,21 +78,15 @@ pub(super) struct Done {
 /// `looking` asks nothing, takes no lock and writes nothing.
 fn open(plan: &Plan, looking: bool) -> Result<Translator> {
     let translation = plan.recipe.translation.as_ref().ok_or_else(|| Error::new("nothing is to be translated"))?;
-    let mut folders = plan.options.pins.clone();
-    folders.push(plan.folder().join("pins"));
     let store = plan.options.out.join("store");
-    Translator::open(translation.service.clone(), &store, &folders, looking || plan.options.offline)
-}
-
-fn tasks(plan: &Plan) -> Vec<SourceTask> {
-    plan.counts.iter().filter(|(.., n)| *n > 0).map(|(_, task, _)| *task).collect()
+    Translator::open(translation.service.clone(), &store, &plan.pin_folders(), looking || plan.options.offline)
 }
 
 /// What is still to be asked for, by language; a sentence that fails is asked for again, which no estimate knows.
 pub fn estimate(plan: &Plan, pool: &[Passage]) -> Result<BTreeMap<String, Estimate>> {
     let Some(translation) = &plan.recipe.translation else { return Ok(BTreeMap::new()) };
     let translator = open(plan, true)?;
-    let units = units(&plan.english, &tasks(plan), pool);
+    let units = units(&plan.english, &plan.tasks(), pool);
     let texts: Vec<&str> = units.iter().map(|unit| unit.source.as_str()).collect();
     let of = |code: &String| {
         let mut all = translator.estimate("en", code, &texts, 0);
@@ -112,7 +105,7 @@ pub fn translate(plan: &Plan, pool: &[Passage], pins: &mut Pins<'_>) -> Result<O
     let Some(translation) = &plan.recipe.translation else { return Ok(None) };
     let mut told =
         Told { packs: Vec::new(), facts: BTreeMap::new(), translator: open(plan, false)?, sheets: Vec::new() };
-    let units = units(&plan.english, &tasks(plan), pool);
+    let units = units(&plan.english, &plan.tasks(), pool);
     for (code, guest) in &translation.languages {
         let language = Language::guest(code)?;
         let mut work = Work { plan, code, units: &units, facts: TranslationFacts::default() };

@@ -257,12 +257,19 @@ fn phrases(english: &Pack) -> Vec<(String, String)> {
 pub fn facts(tasks: &[SourceTask]) -> Vec<Message> {
     let late = tasks.iter().any(|task| task.is_late());
     let mut said: BTreeSet<Message> = BTreeSet::new();
-    for key in tasks.iter().flat_map(|task| patterns(*task).0) {
-        let first = pattern("facts", key);
-        let of = PATTERNS[first as usize].of.max(1);
-        said.extend((first..first + of).flat_map(|number| messages(number, late)).map(told));
+    for task in tasks {
+        said.extend(variants("facts", patterns(*task).0, late).map(told));
     }
     said.into_iter().collect()
+}
+
+/// All messages of some patterns of a section, told in each of their ways.
+fn variants<'a>(section: &'a str, keys: &'a [&'a str], late: bool) -> impl Iterator<Item = Message> + 'a {
+    keys.iter().flat_map(move |key| {
+        let first = pattern(section, key);
+        let of = PATTERNS[first as usize].of.max(1);
+        (first..first + of).flat_map(move |number| messages(number, late))
+    })
 }
 
 /// All units of a recipe: words and phrases first, since sentences are checked against them.
@@ -289,13 +296,7 @@ pub fn units(english: &Pack, tasks: &[SourceTask], pool: &[Passage]) -> Vec<Unit
     let mut said: BTreeSet<Message> = BTreeSet::new();
     for task in tasks {
         let (facts, questions) = patterns(*task);
-        for (section, keys) in [("facts", facts), ("questions", questions)] {
-            for key in keys {
-                let first = pattern(section, key);
-                let of = PATTERNS[first as usize].of.max(1);
-                said.extend((first..first + of).flat_map(|number| messages(number, late)));
-            }
-        }
+        said.extend(variants("facts", facts, late).chain(variants("questions", questions, late)));
     }
     said.extend(pool.iter().flat_map(|passage| &passage.sentences).flat_map(|message| of_each_sex(*message)));
     all.extend(said.into_iter().map(|message| {

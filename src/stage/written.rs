@@ -38,9 +38,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use super::distractors::banned;
 
-/// Raised when the same facts give other prompts, or the same outputs other passages.
-pub const VERSION: u32 = 1;
-
 /// The temperatures at which each prompt is sent, in thousandths.
 pub const TEMPERATURES: [u32; 3] = [0, 500, 1000];
 

@@ -135,7 +135,10 @@ pub fn bind(facts: &mut [Fact]) -> Result<(), usize> {
                     return Err(n);
                 }
             }
-            _ => before = fact.movers(),
+            _ => {
+                before.clear();
+                before.extend(fact.movers());
+            }
         }
     }
     Ok(())
@@ -143,12 +146,13 @@ pub fn bind(facts: &mut [Fact]) -> Result<(), usize> {
 
 impl Fact {
     /// Those who moved, whom a pronoun in the next sentence may stand for. Of a pronoun itself, none: it names nobody.
-    pub fn movers(self) -> Vec<u8> {
-        match self {
-            Fact::Move { actor, .. } => vec![actor],
-            Fact::Pair { actor, other, .. } => vec![actor, other],
-            _ => Vec::new(),
-        }
+    pub fn movers(self) -> impl Iterator<Item = u8> {
+        let movers = match self {
+            Fact::Move { actor, .. } => [Some(actor), None],
+            Fact::Pair { actor, other, .. } => [Some(actor), Some(other)],
+            _ => [None; 2],
+        };
+        movers.into_iter().flatten()
     }
 
     /// The same event, told with the first of its verbs. Machine translation may tell several alike.

@@ -63,8 +63,9 @@ impl FromStr for SourceTask {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = text.strip_prefix("qa").and_then(|n| n.parse().ok());
-        number.and_then(SourceTask::of).ok_or_else(|| format!("unknown source task `{text}`, expected qa1 to qa20"))
+        SourceTask::all()
+            .find(|task| task.to_string() == text)
+            .ok_or_else(|| format!("unknown source task `{text}`, expected qa1 to qa20"))
     }
 }
 

@@ -218,8 +218,11 @@ pub struct Way {
 impl Way {
     /// The way of these steps; none of more than eight.
     pub fn of(steps: &[Direction]) -> Option<Way> {
+        if steps.len() > 8 {
+            return None;
+        }
         let directions = steps.iter().enumerate().map(|(n, d)| (*d as u16) << (2 * n)).sum();
-        (steps.len() <= 8).then_some(Way { steps: steps.len() as u8, directions })
+        Some(Way { steps: steps.len() as u8, directions })
     }
 
     /// Its steps, in order.

@@ -266,17 +266,8 @@ fn track(question: Question, facts: impl IntoIterator<Item = Fact>) -> Solution 
             | Fact::Feels { .. } => {}
         }
         if !fact.leans() {
-            match fact {
-                Fact::Move { actor, .. } => {
-                    named.0.clear();
-                    named.0.push(actor);
-                }
-                Fact::Pair { actor, other, .. } => {
-                    named.0.clear();
-                    named.0.extend([actor, other]);
-                }
-                _ => named.0.clear(),
-            }
+            named.0.clear();
+            named.0.extend(fact.movers());
             named.1 = index;
         }
     }

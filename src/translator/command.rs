@@ -21,6 +21,7 @@ pub static ENGINE: EngineRecord = EngineRecord {
     batch: (1, 1),
     http: false,
     chat: false,
+    models: true,
     completes: true,
     start: |settings| Ok(Box::new(Command { settings: settings.clone(), running: None })),
 };

@@ -14,6 +14,7 @@ pub static ENGINE: EngineRecord = EngineRecord {
     batch: (100, 128),
     http: true,
     chat: false,
+    models: true,
     completes: false,
     start: |settings| start(settings, &PROTOCOL),
 };

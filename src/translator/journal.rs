@@ -4,8 +4,8 @@
 
 use crate::error::{Error, Result};
 use crate::fail;
-use crate::store::{make_dir, sync_dir};
-use std::fs::{File, TryLockError};
+use crate::store::{Lock, sync_dir};
+use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub struct Journal {
     /// Open where this build may write.
     file: Option<File>,
     /// Held until the end.
-    _lock: Option<File>,
+    _lock: Option<Lock>,
 }
 
 impl Journal {
@@ -25,7 +25,6 @@ impl Journal {
         let mut journal = Journal { path, file: None, _lock: None };
         let path = &journal.path;
         if writing {
-            make_dir(path.parent().unwrap_or(path))?;
             journal._lock = Some(lock(&path.with_extension("lock"))?);
         }
         let (whole, torn) = read(path, take)?;
@@ -77,14 +76,9 @@ fn read(path: &Path, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<(u64, bool)>
     }
 }
 
-fn lock(path: &Path) -> Result<File> {
-    let file = File::options().create(true).append(true).open(path).map_err(|e| Error::io("cannot open", path, e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(Error::new(format!("another build is asking the same service ({})", path.display()))
-                .help("wait for it to end: what it asks is then known here too"))
-        }
-        Err(TryLockError::Error(e)) => Err(Error::io("cannot lock", path, e)),
-    }
+fn lock(path: &Path) -> Result<Lock> {
+    Lock::take_or(path, || {
+        Error::new(format!("another build is asking the same service ({})", path.display()))
+            .help("wait for it to end: what it asks is then known here too")
+    })
 }

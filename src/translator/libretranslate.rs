@@ -14,6 +14,7 @@ pub static ENGINE: EngineRecord = EngineRecord {
     batch: (20, 1000),
     http: true,
     chat: false,
+    models: false,
     completes: false,
     start: |settings| start(settings, &PROTOCOL),
 };

@@ -3,10 +3,11 @@
 //! A journal is `<store>/translate/<digest of parameters>.jsonl`, an answer a line.
 
 use super::journal::Journal;
-use super::{Answer, Ask, pin, pinfile};
+use super::{Answer, Ask, pin};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Digest;
+use crate::pinfile;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

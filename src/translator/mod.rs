@@ -9,8 +9,8 @@
 //! - [`memory`]: the journal. [`pin`](mod@pin): the published file.
 //! - [`placeholder`]: names swapped for tokens. [`quality`]: what is wrong with a translation. [`review`]: what a reader says of it.
 //!
-//! `program`, `journal` and `pinfile` are what the [reranker](crate::reranker) needs too: a program that is asked in JSON Lines, lines
-//! that outlive a kill, and what pins of answers have in common.
+//! `program` and `journal` are what the [reranker](crate::reranker) needs too: a program that is asked in JSON Lines, and lines
+//! that outlive a kill.
 //!
 //! An engine is an [`EngineRecord`] in [`ENGINES`]. Those over HTTP share one client ([`http`]), which spaces, repeats and
 //! spreads requests; an engine itself is two functions without effects. Keys come from the environment; they are sent,
@@ -25,7 +25,6 @@ pub mod libretranslate;
 pub mod memory;
 pub mod openai;
 pub mod pin;
-pub(crate) mod pinfile;
 pub mod placeholder;
 pub(crate) mod program;
 pub mod quality;
@@ -33,7 +32,7 @@ pub mod review;
 mod settings;
 mod translate;
 
-pub use settings::{DEFAULT_PROMPT, Settings};
+pub use settings::Settings;
 pub use translate::{Estimate, Translator};
 
 use crate::error::Result;
@@ -170,6 +169,8 @@ pub struct EngineRecord {
     pub http: bool,
     /// Is it a chat model, with `model` needed and a `prompt`?
     pub chat: bool,
+    /// Can a model be named?
+    pub models: bool,
     /// Does it write free text?
     pub completes: bool,
     /// Makes it ready; opens no connection and starts no program yet.

@@ -14,6 +14,7 @@ pub static ENGINE: EngineRecord = EngineRecord {
     batch: (1, 1),
     http: true,
     chat: true,
+    models: true,
     completes: true,
     start: |settings| start(settings, &PROTOCOL),
 };

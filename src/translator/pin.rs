@@ -4,11 +4,11 @@
 //! `attempt`, `source` and `target`, sorted by all but the last. Its metadata holds the parameters, the digest of what
 //! was asked, and a digest of all content.
 
-use super::pinfile::{self, GROUP_ROWS, canonical};
 use super::{Ask, Kind};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Digest;
+use crate::pinfile::{self, GROUP_ROWS, canonical};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, Int32Array, RecordBatch, StringArray};
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use crate::embedder::pinned::parameters_digest;
+pub use crate::pinfile::parameters_digest;
 
 const ANEW: &str = "fetch the file again, or remove it to have its texts asked for anew";
 
@@ -84,7 +84,8 @@ fn batch(rows: &[(&Ask, &Arc<str>)]) -> std::result::Result<RecordBatch, ArrowEr
 
 /// Reads a pin: what was asked with its answers, and the parameters. Anything that is not as [`write()`] left it is an error.
 pub fn read(path: &Path) -> Result<(Entries, Value)> {
-    pinfile::read(path, schema(), ANEW, |mut pin| {
+    pinfile::read(path, ANEW, |mut pin| {
+        pin.has(&schema())?;
         let mut entries = Entries::new();
         let mut rows = 0;
         pin.rows(|batch| {

@@ -110,7 +110,7 @@ impl Settings {
         } else if self.prompt != DEFAULT_PROMPT {
             fail!("prompt: engine {word} takes none, only {chat}");
         }
-        if engine.name == EngineName::LibreTranslate && !self.model.is_empty() {
+        if !engine.models && !self.model.is_empty() {
             fail!("model: engine {word} has none to choose from: leave it out");
         }
         if !engine.completes && (self.temperature, self.max_tokens) != (0, 0) {
@@ -200,7 +200,7 @@ impl Settings {
         } else {
             put("command", json!(self.command));
         }
-        if engine.name != EngineName::LibreTranslate {
+        if engine.models {
             put("model", json!(self.model));
         }
         if engine.chat {

@@ -3,8 +3,8 @@
 //! A file's longest prompt, its last, gives the running text; every other prompt must hold a beginning of it. Sentence
 //! breaks, the needle's place and all counts are then found anew.
 
+use super::Checker;
 use super::counts::Parts;
-use super::{Checker, Depth};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::family::factoid::gap;
@@ -15,7 +15,6 @@ use crate::language::essays::{digest as digest_of, essays_or_all};
 use crate::plan::FilePlan;
 use crate::recipe::{CollectionKind, Factoid, Fit, Layout, LengthOf, Percent};
 use crate::record::AlsoTokens;
-use crate::seed::Seed;
 use crate::stage::factoids::{CERTIFICATE, cell_id, pair_id, row_id};
 use crate::stage::ledger::whole;
 use crate::stage::slots::{Prepared, Slot, begins_with_heading, nearest, tokens_before};
@@ -170,7 +169,7 @@ impl Checker<'_> {
         if counted[0].n_tokens != n_tokens {
             fail!("the prompt has {} tokens, recorded are {n_tokens}", counted[0].n_tokens);
         }
-        let is_whole = self.depth == Depth::Full || Seed::new("verify").derive("whole", id).below(100) == 0;
+        let is_whole = self.counts_whole(id);
         if is_whole {
             let system = self.tokenizer.count(known.needle.frame.system.as_deref().unwrap_or_default()) as u64;
             let added = u64::from(self.ledger.added(&self.tokenizer));

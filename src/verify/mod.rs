@@ -25,10 +25,11 @@ use crate::hash::{Digest, RowEncoder, RowsHasher, release_digest};
 use crate::language::{Language, Pack};
 use crate::manifest::{FORMAT, Manifest, TextFacts, TokenizerFacts};
 use crate::pipeline::reasoning::pool_key;
-use crate::plan::{FilePlan, Options, files};
+use crate::plan::{FilePlan, Options, askers, files};
 use crate::recipe::{Family, InstructionLanguage, Ranking, Recipe, SeedSource, Strategy};
 use crate::record::Passage;
 use crate::report::Progress;
+use crate::reranker::memory::Scores;
 use crate::seed::Seed;
 use crate::source::tokenizers;
 use crate::stage::distractors::synthetic;
@@ -165,6 +166,8 @@ struct Checker<'a> {
     pool: Option<Vec<Passage>>,
     /// The vectors that the release was ranked with.
     pinned: Option<rankings::Pinned>,
+    /// The scores that a program gave to sentences.
+    reranked: Option<Scores>,
     seed: Option<Seed>,
     shared: Mutex<Shared>,
     progress: Progress,
@@ -195,19 +198,6 @@ struct Shared {
     sets: BTreeMap<(String, String), Nest>,
 }
 
-/// Packs that ask about stories in another language.
-fn askers(recipe: &Recipe, packs: &BTreeMap<String, Pack>) -> Result<BTreeMap<(Language, Language), Pack>> {
-    let mut askers = BTreeMap::new();
-    if recipe.family() == Family::Reasoning {
-        for file in files(recipe).into_iter().filter(|file| file.question != file.language) {
-            if let (Some(question), Some(story)) = (packs.get(file.question.code()), packs.get(file.language.code())) {
-                askers.insert((file.question, file.language), question.with_cast(story)?);
-            }
-        }
-    }
-    Ok(askers)
-}
-
 impl Checker<'_> {
     /// The release's pack of a language.
     pub(super) fn pack(&self, language: Language) -> Result<&Pack> {
@@ -216,6 +206,11 @@ impl Checker<'_> {
 
     fn pack_of(&self, code: &str) -> Result<&Pack> {
         self.packs.get(code).ok_or_else(|| Error::new(format!("the release has no language pack {code}")))
+    }
+
+    /// Is a row's prompt counted whole? Each is at full depth, else one of a hundred by lot.
+    fn counts_whole(&self, id: &str) -> bool {
+        self.depth == Depth::Full || Seed::new("verify").derive("whole", id).below(100) == 0
     }
 
     /// Who speaks in a file's prompts.
@@ -273,11 +268,18 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
         _ => manifest.tokenizers.clone(),
     };
     let (pinned, faults) = rankings::Pinned::read(folder, &manifest);
+    let (reranked, fault) = match retrieved::scores(folder, &recipe) {
+        Ok(scores) => (scores, None),
+        Err(e) => (None, Some(e.to_string())),
+    };
     let checker = Checker {
         folder,
         recipe: &recipe,
         packs: &packs,
-        askers: askers(&recipe, &packs)?,
+        askers: match recipe.family() {
+            Family::Reasoning => askers(&files(&recipe), |l| packs.get(l.code()))?,
+            _ => BTreeMap::new(),
+        },
         examples: Examples::new(&recipe, seed.as_ref(), &manifest, &packs),
         format: manifest.format,
         tokenizer: ledger.primary().clone(),
@@ -287,6 +289,7 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
         depth,
         pool,
         pinned,
+        reranked,
         seed,
         shared: Mutex::default(),
         progress: Progress::new("verify", manifest.rows, "rows"),
@@ -308,6 +311,7 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
     }
     checker.sums();
     faults.into_iter().for_each(|fault| checker.find(&fault.file, None, fault.what));
+    fault.into_iter().for_each(|what| checker.find("pins/rerank", None, what));
     checker.about(&manifest);
     let plans = checker.layout(&manifest);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.max(1)).build();
@@ -369,7 +373,7 @@ impl Checker<'_> {
             return fault("has other columns than a release".to_owned());
         }
         let mut reading = Reading::default();
-        let mut whole = match plan.rag.map(|_| Whole::open(self.folder, plan)).transpose() {
+        let mut whole = match plan.rag.map(|_| Whole::open(self.folder, plan, self.format)).transpose() {
             Ok(whole) => whole,
             Err(e) => return fault(format!("the prompts it was cut from cannot be read: {e}")),
         };

@@ -1,8 +1,8 @@
 //! Checks of one row of the passage family.
 
+use super::Checker;
 use super::counts::Parts;
 use super::mates::Mate;
-use super::{Checker, Depth};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::family::passage::{before, head, label, parse, tail};
@@ -11,7 +11,6 @@ use crate::language::{Finder, Language, Pattern, normalize};
 use crate::plan::{Cell, FilePlan};
 use crate::recipe::{Bound, Haystack, Position, PromptKind};
 use crate::record::NeedleSpan;
-use crate::seed::Seed;
 use crate::stage::ledger::AlsoCounter;
 use crate::stage::needles::{CERTIFICATE, id_kind, row_id};
 use crate::stage::write::Stats;
@@ -159,7 +158,7 @@ impl Checker<'_> {
             let key = format!("{instance} {}", plan.length);
             self.same_content(id, &key, taken.ids.iter().map(|id| bare(id)))?;
         }
-        let whole = self.depth == Depth::Full || Seed::new("verify").derive("whole", id).below(100) == 0;
+        let whole = self.counts_whole(id);
         let added = i64::from(self.ledger.added(&self.tokenizer));
         let n_tokens = int(batch, "n_tokens", row);
         if whole && self.tokenizer.count(prompt) as i64 + added != n_tokens {

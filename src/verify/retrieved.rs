@@ -1,26 +1,26 @@
 //! Rows with the best sentences alone: cut again from the whole prompts that stand beside them in the release.
 
+use super::Checker;
 use super::counts::Parts;
 use super::row::Reading;
-use super::{Checker, Depth};
 use crate::embedder::dot;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Digest;
+use crate::pinfile::parameters_digest;
 use crate::plan::FilePlan;
-use crate::recipe::{EmbedderName, Kind, RagOrder, Retriever};
+use crate::recipe::{EmbedderName, Kind, RagOrder, Recipe, Retriever};
 use crate::record::{NeedleSpan, Row};
 use crate::reranker::Bm25;
-use crate::seed::Seed;
+use crate::reranker::memory::Scores;
 use crate::stage::assemble::row_id;
 use crate::stage::certify::split;
 use crate::stage::embed::grams;
 use crate::stage::retrieved::{CERTIFICATE, Cut};
 use crate::stage::write::Stats;
 use crate::story::{Fact, Question, Solution, solve};
-use crate::table::{column, int, numbers, read_spans, text, texts};
+use crate::table::{column, int, numbers, read_spans, schema_of, text, texts};
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
@@ -41,7 +41,7 @@ const KNOWN: usize = 200_000;
 
 impl Whole {
     /// Opens the file that a file of cut rows was cut from.
-    pub(super) fn open(folder: &Path, plan: &FilePlan) -> Result<Whole> {
+    pub(super) fn open(folder: &Path, plan: &FilePlan, format: u32) -> Result<Whole> {
         let (retriever, k) = plan.rag.ok_or_else(|| Error::new("its rows are whole"))?;
         let end = format!("_rag_{}_{k}", retriever.name());
         let config = plan.config.strip_suffix(&end).unwrap_or(&plan.config).to_owned();
@@ -49,6 +49,9 @@ impl Whole {
         let file = File::open(&path).map_err(|e| Error::io("cannot open", &path, e))?;
         let fault = |e: parquet::errors::ParquetError| Error::new(e.to_string()).at(path.display());
         let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(fault)?;
+        if builder.schema().fields() != schema_of(format).fields() {
+            fail!("{} has other columns than a release", path.display());
+        }
         let names = [
             "instance_id",
             "prompt",
@@ -155,7 +158,8 @@ impl Checker<'_> {
         let scores = match (rag.0, self.recipe.retrieval.embedder) {
             (Retriever::Bm25, _) => bm25(whole, get("question"), &lines),
             (Retriever::Embedder, EmbedderName::Ngram) => similar(whole, get("question"), &lines),
-            // A model's scores are not at hand: the row must be some choice of so many lines, in order.
+            (Retriever::Command, _) => self.pinned_scores(get("question"), &lines)?,
+            // A model's vectors are not at hand: the row must be some choice of so many lines, in order.
             _ => recorded(&lines, &split(prompt)?.0.lines().collect::<Vec<_>>(), order)?,
         };
         let supporting = numbers(&from, "supporting", at).into_iter().map(|n| n as u32).collect();
@@ -175,6 +179,7 @@ impl Checker<'_> {
         reading.banned = banned;
         let ends = ends?;
         if made != prompt {
+            recorded(&lines, &split(prompt)?.0.lines().collect::<Vec<_>>(), order)?;
             fail!("the sentences are not those that its retriever ranks first");
         }
         let found = expected.retrieved.clone().unwrap_or_default();
@@ -183,7 +188,7 @@ impl Checker<'_> {
             && int(batch, "top_k", row) as u64 == found.top_k
             && !flag.is_null(row)
             && flag.value(row) == found.answerable
-            && column(batch, "recall").as_primitive::<Int64Type>().value(row) as u64 == found.recall
+            && int(batch, "recall", row) as u64 == found.recall
             && int(batch, "recall_supporting", row) as u64 == found.recall_supporting;
         if !same {
             fail!("retriever, top_k, answerable or recall are not what the sentences come to: {found:?}");
@@ -206,7 +211,7 @@ impl Checker<'_> {
             fail!("a row of sentences has no passages");
         }
         self.labels(batch, row, gold, plan, &voices)?;
-        let is_whole = self.depth == Depth::Full || Seed::new("verify").derive("whole", id).below(100) == 0;
+        let is_whole = self.counts_whole(id);
         if is_whole {
             reading.whole += 1;
             let counted = self.tokenizer.count(prompt) as u64 + u64::from(added);
@@ -236,9 +241,29 @@ impl Checker<'_> {
         reading.proven -= 1;
         Ok(())
     }
+
+    fn pinned_scores(&self, question: &str, lines: &[&str]) -> Result<Vec<i64>> {
+        let asked = Digest::of(question);
+        let score = |line: &&str| {
+            let known = self.reranked.as_ref().and_then(|scores| scores.get(&asked, &Digest::of(line)));
+            known.ok_or_else(|| Error::new(format!("no score of a line is among the pins: {line:?}")))
+        };
+        lines.iter().map(score).collect()
+    }
+}
+
+/// The scores of a release's program, from its pins; none where no program ranks.
+pub(super) fn scores(folder: &Path, recipe: &Recipe) -> Result<Option<Scores>> {
+    let reranker = recipe.rag.as_ref().and_then(|rag| rag.reranker.as_ref());
+    reranker
+        .map(|settings| Scores::of_pins(&[folder.join("pins")], &parameters_digest(&settings.parameters())))
+        .transpose()
 }
 
 fn bm25(whole: &mut Whole, question: &str, lines: &[&str]) -> Vec<i64> {
+    if whole.bm25.len() > KNOWN {
+        whole.bm25 = Bm25::default();
+    }
     let prepared: Vec<_> = lines.iter().map(|line| whole.bm25.prepare(line)).collect();
     whole.bm25.rank(question, &prepared)
 }

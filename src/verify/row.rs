@@ -1,7 +1,7 @@
 //! Checks of one row: all that can be seen from the row itself, and what it must share with others.
 
+use super::Checker;
 use super::counts::Parts;
-use super::{Checker, Depth};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::family::reasoning::{CONTEXT, Example, LocalStory, Voices, question_of};
@@ -9,7 +9,7 @@ use crate::hash::Digest;
 use crate::language::{self, Pack};
 use crate::plan::{FilePlan, tells_late};
 use crate::recipe::{Kind, Order, Ranking, SourceKind, Strategy, Task};
-use crate::seed::{Seed, mix};
+use crate::seed::mix;
 use crate::stage::assemble::row_id;
 use crate::stage::certify::{certificate, split};
 use crate::stage::distractors::{banned, holds, letter, story_actors};
@@ -109,7 +109,7 @@ impl Checker<'_> {
         }
         let voices = self.voices(plan)?;
         let haystack = self.pack(plan.haystack)?;
-        let free = get("distractor_kind") != Kind::Synthetic.name();
+        let free = plan.kind != Kind::Synthetic;
         let (context, tail) = split(prompt)?;
         let question = question_of(tail, voices.question)
             .ok_or_else(|| Error::new("the question after the context cannot be read"))?;
@@ -207,8 +207,7 @@ impl Checker<'_> {
         if tokens != n_tokens {
             fail!("the prompt has {tokens} tokens, recorded are {n_tokens}");
         }
-        let lot = || Seed::new("verify").derive("whole", id).below(100) == 0;
-        let is_whole = self.depth == Depth::Full || lot();
+        let is_whole = self.counts_whole(id);
         if is_whole {
             reading.whole += 1;
             let whole = self.tokenizer.count(prompt) as u64 + added;
@@ -249,7 +248,7 @@ impl Checker<'_> {
         if self.recipe.prompt.strategies.len() > 1 {
             self.same_context(plan, id, instance, context)?;
         }
-        self.set(batch, row, context, &needles, reading)
+        self.set(batch, row, plan.kind, context, &needles, reading)
     }
 
     pub(super) fn read_line(
@@ -415,6 +414,7 @@ impl Checker<'_> {
         &self,
         batch: &RecordBatch,
         row: usize,
+        kind: Kind,
         context: &str,
         needles: &[Fact],
         reading: &mut Reading,
@@ -426,11 +426,8 @@ impl Checker<'_> {
             fail!("n_distractors is {n}, there are {} distractor_ids", ids.len());
         }
         let size = ids.len() as u32;
-        let kind = [Kind::Synthetic, Kind::Natural, Kind::Noise, Kind::Written]
-            .into_iter()
-            .find(|k| k.name() == get("distractor_kind"));
         let number = |id: &String| {
-            let digits = id.strip_prefix(letter(kind?))?;
+            let digits = id.strip_prefix(letter(kind))?;
             digits.parse::<u32>().ok().filter(|n| format!("{n:05}") == digits)
         };
         let Some(numbers) = ids.iter().map(number).collect::<Option<Vec<u32>>>() else {
@@ -452,12 +449,12 @@ impl Checker<'_> {
         }
         // A passage has three to seven sentences; a natural one is a line.
         let lines = context.bytes().filter(|b| *b == b'\n').count() - needles.len();
-        let whole = matches!(kind, Some(Kind::Natural | Kind::Written));
+        let whole = matches!(kind, Kind::Natural | Kind::Written);
         let (least, most) = if whole { (1, 1) } else { (3, 7) };
         if lines < least * ids.len() || lines > most * ids.len() {
             fail!("{} distractors cannot have {lines} lines", ids.len());
         }
-        if get("distractor_kind") == Kind::Synthetic.name() {
+        if kind == Kind::Synthetic {
             reading.rederived += u64::from(self.rederive(&numbers, get("instance_id"), reading)?);
         }
         if self.recipe.retrieval.ranking != Ranking::Pivot || ids.is_empty() {
@@ -521,8 +518,8 @@ impl Checker<'_> {
         let get = |name: &str| text(batch, name, row);
         let instance = get("instance_id");
         let number = instance.split('-').next().unwrap_or_default();
-        let task = Task::ALL.into_iter().find(|t| t.sources().iter().any(|n| format!("qa{n}") == number));
-        let Some(task) = task else { fail!("instance_id is {instance:?}") };
+        let Ok(source) = number.parse::<SourceTask>() else { fail!("instance_id is {instance:?}") };
+        let task = Task::of_source(source);
         let language = get("language");
         for (column, expected) in [
             ("family", "reasoning"),

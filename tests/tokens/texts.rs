@@ -1,5 +1,6 @@
 //! Texts to count: real ones in seven languages, prompts put together from them, and noise.
 
+use crate::support::FLORES;
 use nihbuild::language::Language;
 use nihbuild::language::breaks::breaks;
 use nihbuild::language::essays::essays;
@@ -91,15 +92,6 @@ impl Dice {
 }
 
 const CODES: [&str; 7] = ["ar", "de", "en", "es", "hi", "vi", "zh"];
-const FLORES: [(&str, &str); 7] = [
-    ("ar", "arb_Arab"),
-    ("de", "deu_Latn"),
-    ("en", "eng_Latn"),
-    ("hi", "hin_Deva"),
-    ("es", "spa_Latn"),
-    ("vi", "vie_Latn"),
-    ("zh", "zho_Hans"),
-];
 
 /// A file of real data, if it is there.
 fn real(path: &str) -> Option<String> {

@@ -1,9 +1,10 @@
 //! A translation service on this machine, which keeps account of what it is asked, and the language that it speaks.
 
+use crate::http::{Request, listen};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
 /// A text that is to be translated.
@@ -44,17 +45,9 @@ pub struct Service {
 
 impl Service {
     pub fn new(answer: impl Fn(&[Ask], usize) -> Reply + Send + Sync + 'static) -> Service {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
         let log = Arc::new(Mutex::new(Log::default()));
-        let (shared, answer): (_, Arc<Answer>) = (log.clone(), Arc::new(answer));
-        std::thread::spawn(move || {
-            for socket in listener.incoming().flatten() {
-                let (log, answer) = (shared.clone(), answer.clone());
-                std::thread::spawn(move || serve(socket, &log, &*answer));
-            }
-        });
-        Service { address, log }
+        let shared = log.clone();
+        Service { address: listen(move |request, socket| serve(&request, socket, &shared, &answer)), log }
     }
 
     /// Text by text; `answer` is told how often a text was asked for before.
@@ -149,26 +142,17 @@ fn body_of(path: &str, texts: &[String]) -> Value {
     json!({ "translatedText": texts })
 }
 
-fn serve(mut socket: TcpStream, log: &Mutex<Log>, answer: &Answer) {
-    let mut reader = BufReader::new(socket.try_clone().unwrap());
-    let mut head = String::new();
-    while reader.read_line(&mut head).unwrap_or(0) > 2 {}
-    let Some(path) = head.split(' ').nth(1) else { return };
-    let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
-    let mut body = vec![0; length.unwrap()];
-    if reader.read_exact(&mut body).is_err() {
-        return;
-    }
-    let asks = asks(path, &serde_json::from_slice(&body).unwrap());
+fn serve(request: &Request, mut socket: TcpStream, log: &Mutex<Log>, answer: &Answer) {
+    let asks = asks(&request.path, &serde_json::from_slice(&request.body).unwrap());
     let n = {
         let mut log = log.lock().unwrap();
         log.asked.extend_from_slice(&asks);
-        log.raw.push(head.clone() + &String::from_utf8_lossy(&body));
+        log.raw.push(format!("{} {:?}\n{}", request.path, request.headers, String::from_utf8_lossy(&request.body)));
         log.requests += 1;
         log.requests - 1
     };
     let (status, wait, body) = match answer(&asks, n) {
-        Reply::Texts(texts) => (200, None, body_of(path, &texts).to_string()),
+        Reply::Texts(texts) => (200, None, body_of(&request.path, &texts).to_string()),
         Reply::Status(status, wait) => (status, wait, String::new()),
         Reply::Cut => return,
     };

@@ -1,12 +1,13 @@
 //! The engines over HTTP.
 
-use super::{journal, open, refused};
-use crate::support::Bench;
+use super::{journal, open};
+use crate::http::{Request, listen};
+use crate::support::{Bench, refused};
 use nihbuild::translator::{EngineName, Settings};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex};
 
 /// A request that came.
@@ -46,17 +47,9 @@ struct Server {
 impl Server {
     /// `answer` gets the request and how many came before it.
     fn new(answer: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let (shared, answer) = (seen.clone(), Arc::new(answer));
-        std::thread::spawn(move || {
-            for socket in listener.incoming().flatten() {
-                let (seen, answer) = (shared.clone(), answer.clone());
-                std::thread::spawn(move || serve(socket, &seen, &*answer));
-            }
-        });
-        Server { address, seen }
+        let shared = seen.clone();
+        Server { address: listen(move |request, socket| serve(request, socket, &shared, &answer)), seen }
     }
 
     fn seen(&self) -> Vec<Asked> {
@@ -89,23 +82,14 @@ impl Server {
     }
 }
 
-fn serve(mut socket: TcpStream, seen: &Mutex<Vec<Asked>>, answer: &(dyn Fn(&Asked, usize) -> Reply + Sync)) {
-    let mut reader = BufReader::new(socket.try_clone().unwrap());
-    let mut line = String::new();
-    if reader.read_line(&mut line).unwrap_or(0) == 0 {
-        return;
-    }
-    let path = line.split(' ').nth(1).unwrap().to_owned();
-    let mut headers = BTreeMap::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
-        headers.insert(name.to_lowercase(), value.to_owned());
-    }
-    let mut body = vec![0; headers["content-length"].parse().unwrap()];
-    reader.read_exact(&mut body).unwrap();
-    let asked = Asked { path, headers, body: serde_json::from_slice(&body).unwrap() };
+fn serve(
+    request: Request,
+    mut socket: TcpStream,
+    seen: &Mutex<Vec<Asked>>,
+    answer: &(dyn Fn(&Asked, usize) -> Reply + Sync),
+) {
+    let body = serde_json::from_slice(&request.body).unwrap();
+    let asked = Asked { path: request.path, headers: request.headers, body };
     let n = {
         let mut seen = seen.lock().unwrap();
         seen.push(asked.clone());

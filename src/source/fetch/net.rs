@@ -1,7 +1,7 @@
 //! The network: one pinned file over HTTP, resumed where it breaks off.
 
 use super::{FetchOptions, MAX_WAIT, beside, first_line};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, causes};
 use crate::hash::Digest;
 use crate::source::pins::{Md5, Pin, Sums};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -50,20 +50,6 @@ struct Opened {
     /// Size of the whole, where the server says it.
     total: Option<u64>,
     validator: Option<String>,
-}
-
-/// An error with all its causes: the first line of a connection's fault says little.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text += &format!(": {more}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {

@@ -119,7 +119,7 @@ pub struct Differences {
 }
 
 /// Compares the repository's other languages with the packs given, English aside. Reads only; nothing is kept of the texts.
-pub fn differences(folder: &Path, items: &[ReleasedItem], packs: &BTreeMap<Language, Pack>) -> Result<Differences> {
+pub fn differences(folder: &Path, items: &[ReleasedItem], packs: &[(Language, Pack)]) -> Result<Differences> {
     let mut report = Differences { rows: items.len(), labels: labels(items), ..Differences::default() };
     let all_names = names()?;
     for (language, pack) in packs.iter().filter(|(language, _)| language.code() != "en") {
@@ -141,13 +141,13 @@ pub fn differences(folder: &Path, items: &[ReleasedItem], packs: &BTreeMap<Langu
 }
 
 fn count_prompts(path: &Path) -> Result<Option<usize>> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(Error::io("cannot read", path, e)),
     };
     let mut count = 0;
-    for record in csv::Reader::from_reader(bytes.as_slice()).into_byte_records() {
+    for record in csv::Reader::from_reader(file).into_byte_records() {
         record.map_err(|e| super::malformed(&path.display().to_string(), &e))?;
         count += 1;
     }
@@ -192,7 +192,7 @@ fn compare(rows: &[Row], items: &[ReleasedItem], pack: &Pack, names: &[Vec<Strin
 
 /// The files count their rows from different numbers, so an index says only how far its row is from the first.
 fn aligned(row: &Row, item: &ReleasedItem, first: (&Row, &ReleasedItem), pack: &Pack) -> bool {
-    let from = |index: &str, first: &str| Some(index.parse::<i64>().ok()? - first.parse::<i64>().ok()?);
+    let from = |index: &str, first: &str| index.parse::<i64>().ok()?.checked_sub(first.parse().ok()?);
     row.question_type == item.story.task.to_string()
         && row.input_lang == pack.code()
         && from(&row.index, &first.0.index) == from(&item.index, &first.1.index)

@@ -2,7 +2,7 @@
 
 use super::pace::{self, Pace};
 use super::{Protocol, Request};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, causes};
 use crate::translator::{Answer, Ask, Engine, Settings, Taker, cut, read_key, redact};
 use reqwest::blocking::{Client, Response};
 use reqwest::header::{self, HeaderMap, HeaderValue};
@@ -42,22 +42,6 @@ enum Fault {
     End(Error),
     /// Another request failed for good.
     Stopped,
-}
-
-/// An error with all its causes.
-fn causes(error: reqwest::Error) -> String {
-    // The address is said elsewhere.
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text += &format!(": {more}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 /// What Retry-After asks for, in seconds; dates are not read.
@@ -124,7 +108,7 @@ impl Http {
             .build()
             .map_err(|e| {
                 settings
-                    .error(format!("cannot set up requests: {}", causes(e)))
+                    .error(format!("cannot set up requests: {}", causes(&e.without_url())))
                     .help("the system's certificates may be missing: install its package of CA certificates")
             })?;
         let pace = Pace::new(settings.per_minute);
@@ -180,7 +164,8 @@ impl Http {
         }
         let response = request.body(body.to_string()).send().map_err(|e| {
             let wrong = e.is_builder();
-            let why = redact(&causes(e), key);
+            // The address is said elsewhere.
+            let why = redact(&causes(&e.without_url()), key);
             if wrong { Fault::End(self.settings.error(why).at(&url)) } else { Fault::Again(why, None) }
         })?;
         let (status, wait) = (response.status(), asked_wait(response.headers()));

@@ -1,13 +1,12 @@
-//! What pins of answers have in common: Parquet without statistics, whose metadata holds the parameters, the digest of what
-//! was asked, and a digest of all content.
+//! What pins have in common, of vectors and of answers: Parquet without statistics, whose metadata holds the parameters, the
+//! digest of what was asked, and a digest of all content.
 
-use crate::embedder::pinned::{file_name, parameters_digest};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Digest;
 use crate::store::{sorted_dir, write_aside};
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{Fields, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -28,7 +27,18 @@ const PARAMETERS: &str = "nihbuild.parameters";
 const INPUTS: &str = "nihbuild.inputs";
 const CONTENT: &str = "nihbuild.content";
 
-/// Parameters as a pin's metadata spells them, whatever the order of their keys.
+/// Name of the pin of some inputs under some parameters.
+pub fn file_name(inputs: &Digest, parameters: &Digest) -> String {
+    format!("{inputs}-{parameters}.parquet")
+}
+
+/// Digest of parameters, whatever the order of their keys.
+pub fn parameters_digest(parameters: &Value) -> Digest {
+    Digest::of(canonical(parameters))
+}
+
+/// Parameters as a pin's metadata spells them, with sorted keys. (A feature of `serde_json` that any crate may switch on
+/// keeps them as inserted.)
 pub fn canonical(parameters: &Value) -> String {
     let mut sorted = parameters.clone();
     sorted.sort_all_objects();
@@ -101,25 +111,43 @@ pub struct Pin {
 }
 
 /// Opens a pin and reads it; faults tell the path and the way out.
-pub fn read<T>(path: &Path, schema: SchemaRef, anew: &str, read: impl FnOnce(Pin) -> Result<T>) -> Result<T> {
+pub fn read<T>(path: &Path, anew: &str, read: impl FnOnce(Pin) -> Result<T>) -> Result<T> {
     // Parquet's reader may fail in its own ways on bytes that were made to break it.
-    let done = catch_unwind(AssertUnwindSafe(|| read(Pin::open(path, schema)?)));
+    let done = catch_unwind(AssertUnwindSafe(|| read(Pin::open(path)?)));
     let done = done.unwrap_or_else(|_| Err(Error::new("it breaks the Parquet reader")));
     done.map_err(|e| e.at(path.display()).help(anew))
 }
 
 impl Pin {
-    fn open(path: &Path, schema: SchemaRef) -> Result<Pin> {
+    fn open(path: &Path) -> Result<Pin> {
         let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
         let builder = ParquetRecordBatchReaderBuilder::try_new(file)
             .map_err(|e| Error::new(format!("no pin, for it is no Parquet: {e}")))?;
-        if builder.schema().fields() != schema.fields() {
-            let found: Vec<String> = builder.schema().fields().iter().map(|f| f.name().clone()).collect();
-            fail!("no pin of answers, for its columns are {}", found.join(", "));
-        }
         let about = Arc::new(builder.metadata().file_metadata().clone());
         let reader = builder.with_batch_size(GROUP_ROWS).build();
         Ok(Pin { about, reader: reader.map_err(|e| Error::new(format!("cannot be read: {e}")))? })
+    }
+
+    /// Its columns.
+    pub fn fields(&self) -> Fields {
+        self.reader.schema().fields().clone()
+    }
+
+    /// Fails if it has other columns than these.
+    pub fn has(&self, schema: &SchemaRef) -> Result<()> {
+        let fields = self.fields();
+        if fields != *schema.fields() {
+            let spelt = |fields: &Fields| {
+                let all: Vec<String> = fields.iter().map(|f| format!("{}: {}", f.name(), f.data_type())).collect();
+                all.join(", ")
+            };
+            fail!(
+                "no pin of this kind, for its columns are {}; {} are expected",
+                spelt(&fields),
+                spelt(schema.fields())
+            );
+        }
+        Ok(())
     }
 
     /// Hands on all rows. Fails unless there are as many as the metadata says.
@@ -138,11 +166,19 @@ impl Pin {
 
     /// Compares the digests found with those of the metadata.
     pub fn check(&self, inputs: &Digest, content: &Digest) -> Result<()> {
-        for (key, found) in [(INPUTS, inputs), (CONTENT, content)] {
-            let said = self.value(key)?;
-            if found.to_string() != said {
-                fail!("its {key} is {found}, its metadata says {said}");
-            }
+        self.same(INPUTS, inputs)?;
+        self.same(CONTENT, content)
+    }
+
+    /// Fails unless its metadata says that it is of these inputs.
+    pub fn check_inputs(&self, inputs: &Digest) -> Result<()> {
+        self.same(INPUTS, inputs)
+    }
+
+    fn same(&self, key: &str, found: &Digest) -> Result<()> {
+        let said = self.value(key)?;
+        if found.to_string() != said {
+            fail!("its {key} is {found}, its metadata says {said}");
         }
         Ok(())
     }
