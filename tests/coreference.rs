@@ -165,7 +165,6 @@ fn a_pronoun_that_was_moved_is_found_without_the_seed() {
 }
 
 #[test]
-#[ignore = "verify/row.rs: a held-out seed gives no depths, and nothing else says that a pronoun stands behind its own needle"]
 fn a_pronoun_that_was_moved_behind_another_person_is_found_without_the_seed() {
     let (_bench, sound) = built("{ file = \"seed.txt\" }");
     let (tried, missed) = moved(&sound, true);

@@ -387,7 +387,6 @@ fn a_word_that_stands_for_two_labels_is_exchanged_for_the_right_one() {
 }
 
 #[test]
-#[ignore = "family/reasoning.rs: the directions of qa19 are not exchanged; de, es and id do not quote them"]
 fn directions_are_named_in_the_answers_language() {
     let packs = packs();
     for guide in packs.keys() {

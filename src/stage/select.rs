@@ -174,31 +174,42 @@ fn fits(plan: &Plan, room: &Room, story: &Story, length: Length) -> bool {
 
 fn simulated(plan: &Plan, room: &Room, order: &[(Task, SourceTask, u32)]) -> Result<Selected> {
     let smallest = plan.smallest();
-    let made: Vec<(Option<Story>, u32)> = order
+    let made: Vec<(Option<Story>, u32, bool)> = order
         .par_iter()
         .map(|&(_, task, n)| {
-            let mut too_long = 0;
+            let (mut too_long, mut untold) = (0, false);
             let story = simulate(task, n as usize, plan.recipe.stories.answers, &plan.seed, |story| {
                 if !is_told(plan, story) {
+                    untold = true;
                     return false;
                 }
                 let ok = smallest.is_none_or(|length| fits(plan, room, story, length));
                 too_long += u32::from(!ok);
                 ok
             });
-            (story, too_long)
+            (story, too_long, untold)
         })
         .collect();
     let mut selected = Selected::default();
-    for (&(task, source, n), (story, too_long)) in order.iter().zip(made) {
+    for (&(task, source, n), (story, too_long, untold)) in order.iter().zip(made) {
         if too_long > 0 {
             let reason = format!("does not fit {}", smallest.expect("only a length refuses"));
             *selected.refused.entry(source).or_default().entry(reason).or_default() += too_long;
         }
-        let story = story.ok_or_else(|| no_story(plan, source, smallest))?;
+        let story = story.ok_or_else(|| match untold && too_long == 0 {
+            true => untellable(plan, source),
+            false => no_story(plan, source, smallest),
+        })?;
         selected.instances.push(instance(plan, task, source, n, story, None)?);
     }
     Ok(selected)
+}
+
+fn untellable(plan: &Plan, task: SourceTask) -> Error {
+    let made: Vec<&str> = plan.packs.iter().filter(|(_, p)| p.is_translated()).map(|(_, p)| p.code()).collect();
+    let languages = made.join(", ");
+    Error::new(format!("no story of {task} can be told in every language: translation dropped what it needs in {languages}"))
+        .help("a name of a place, object or answer may be missing: raise translation.attempts, ask another service, or leave the task out")
 }
 
 fn no_story(plan: &Plan, task: SourceTask, smallest: Option<Length>) -> Error {

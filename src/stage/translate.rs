@@ -10,6 +10,7 @@ use crate::embedder::{Role, dot};
 use crate::error::{Error, Result};
 use crate::language::{Language, Message, PATTERNS, Pack, Slot, event, is_forbidden, is_joiner, pattern};
 use crate::plan::Plan;
+use crate::recipe::Translation;
 use crate::record::Passage;
 use crate::translator::quality::{self, Fault};
 use crate::translator::{Estimate, Translator, placeholder, review};
@@ -85,8 +86,11 @@ fn open(plan: &Plan, looking: bool) -> Result<Translator> {
 /// What is still to be asked for, by language; a sentence that fails is asked for again, which no estimate knows.
 pub fn estimate(plan: &Plan, pool: &[Passage]) -> Result<BTreeMap<String, Estimate>> {
     let Some(translation) = &plan.recipe.translation else { return Ok(BTreeMap::new()) };
-    let translator = open(plan, true)?;
     let units = units(&plan.english, &plan.tasks(), pool);
+    Ok(unasked(translation, &open(plan, true)?, &units))
+}
+
+fn unasked(translation: &Translation, translator: &Translator, units: &[Unit]) -> BTreeMap<String, Estimate> {
     let texts: Vec<&str> = units.iter().map(|unit| unit.source.as_str()).collect();
     let of = |code: &String| {
         let mut all = translator.estimate("en", code, &texts, 0);
@@ -97,7 +101,7 @@ pub fn estimate(plan: &Plan, pool: &[Passage]) -> Result<BTreeMap<String, Estima
         }
         (code.clone(), all)
     };
-    Ok(translation.languages.keys().map(of).collect())
+    translation.languages.keys().map(of).collect()
 }
 
 /// Translates what a plan needs; nothing where its recipe has no `[translation]`.
@@ -106,6 +110,15 @@ pub fn translate(plan: &Plan, pool: &[Passage], pins: &mut Pins<'_>) -> Result<O
     let mut told =
         Told { packs: Vec::new(), facts: BTreeMap::new(), translator: open(plan, false)?, sheets: Vec::new() };
     let units = units(&plan.english, &plan.tasks(), pool);
+    // Of all languages together, as the dry run prints it: who cannot pay for it pays for nothing.
+    if !plan.options.offline {
+        let all = unasked(translation, &told.translator, &units).into_values().reduce(|a, b| Estimate {
+            texts: a.texts + b.texts,
+            characters: a.characters + b.characters,
+            cost: a.cost + b.cost,
+        });
+        told.translator.afford(&all.unwrap_or_default())?;
+    }
     for (code, guest) in &translation.languages {
         let language = Language::guest(code)?;
         let mut work = Work { plan, code, units: &units, facts: TranslationFacts::default() };

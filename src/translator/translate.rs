@@ -136,7 +136,7 @@ impl Translator {
         if self.offline {
             return Err(self.missing(asks));
         }
-        self.afford(asks)?;
+        self.afford(&self.reckon(asks))?;
         let engine = match &mut self.engine {
             Some(engine) => engine,
             None => {
@@ -156,10 +156,11 @@ impl Translator {
         done
     }
 
-    /// Refuses before anything is asked that would cost too much.
-    fn afford(&self, asks: &[Ask]) -> Result<()> {
+    /// # Errors
+    ///
+    /// When what is estimated would, with what was spent, cost more than `max_cost`.
+    pub fn afford(&self, estimate: &Estimate) -> Result<()> {
         let Settings { max_cost, .. } = self.settings;
-        let estimate = self.reckon(asks);
         let total = self.settings.cost(self.characters.saturating_add(estimate.characters));
         if max_cost == 0 || total <= max_cost {
             return Ok(());

@@ -132,7 +132,7 @@ impl Checker<'_> {
         reading.facts.clear();
         reading.is_needle.clear();
         let mut needles: Vec<Fact> = Vec::with_capacity(spans.len());
-        let mut behind_clean = false;
+        let (mut behind_clean, mut behind_needle) = (false, false);
         let (mut lines, mut repeated, mut longest) = (0, 0, 0);
         reading.rows += 1;
         for line in context.split_inclusive('\n') {
@@ -165,7 +165,11 @@ impl Checker<'_> {
             if behind_clean && fact.is_some_and(Fact::leans) {
                 fail!("a pronoun stands behind a line that is no sentence of a story");
             }
-            behind_clean = fact.is_none();
+            // Whoever built the row put it right behind its own antecedent, wherever that stands.
+            if is_needle && !behind_needle && fact.is_some_and(Fact::leans) {
+                fail!("a pronoun stands behind a line that is not of its story");
+            }
+            (behind_clean, behind_needle) = (fact.is_none(), is_needle);
             if is_needle {
                 let span = spans[next];
                 if span.end != (at + sentence.len()) as u64 {
