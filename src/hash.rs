@@ -29,10 +29,17 @@ impl Digest {
 
     /// Digest of a file's bytes, and how many there are; reads it as a stream.
     pub fn of_file(path: &Path) -> Result<(Self, u64)> {
-        let file = std::fs::File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
-        let mut reader = HashingReader::new(file);
-        std::io::copy(&mut reader, &mut std::io::sink()).map_err(|e| Error::io("cannot read", path, e))?;
-        Ok(reader.finish())
+        let mut file = std::fs::File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
+        let (mut hasher, mut bytes) = (Sha256::new(), 0);
+        let mut buffer = vec![0; 1 << 18];
+        loop {
+            let n = file.read(&mut buffer).map_err(|e| Error::io("cannot read", path, e))?;
+            if n == 0 {
+                return Ok((Digest(hasher.finalize().into()), bytes));
+            }
+            hasher.update(&buffer[..n]);
+            bytes += n as u64;
+        }
     }
 
     /// The first 8 hexadecimal digits, for names of folders.
@@ -218,6 +225,21 @@ impl RowEncoder {
     pub fn count(&mut self, n: usize) {
         self.0.push(1);
         self.0.extend((n as u64).to_le_bytes());
+    }
+
+    /// Bytes so far.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Is nothing encoded yet?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Digest of what was encoded behind a place.
+    pub fn since(&self, start: usize) -> Digest {
+        Digest::of(&self.0[start..])
     }
 
     /// The row's digest.

@@ -66,6 +66,7 @@
 
 pub mod card;
 pub mod cli;
+pub mod digests;
 pub mod embedder;
 pub mod error;
 pub mod family;
@@ -76,6 +77,8 @@ pub mod manifest;
 mod pinfile;
 pub mod pipeline;
 pub mod plan;
+pub mod provenance;
+pub mod rebuild;
 pub mod recipe;
 pub mod record;
 pub mod report;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The manifest's format.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// `manifest.json`. All numbers are integers; shares are in millionths.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -62,6 +62,12 @@ pub struct Manifest {
     pub packs: BTreeMap<String, Digest>,
     /// Key of each stage's output.
     pub stages: BTreeMap<String, Digest>,
+    /// Digest of the output of each stage that the store holds, and of what was read; empty up to format 3.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: BTreeMap<String, Digest>,
+    /// SHA-256 of recipe.toml; none up to format 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipe_sha256: Option<Digest>,
     /// Instances by source task.
     pub instances: BTreeMap<SourceTask, u64>,
     /// Refused candidates by source task and reason.

@@ -7,9 +7,11 @@ use crate::error::{Error, Result};
 use crate::hash::Digest;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 /// What an output depends on.
 #[derive(Clone, Debug, Serialize)]
@@ -34,17 +36,36 @@ impl Key {
 /// A folder of entries.
 pub struct Store {
     folder: PathBuf,
+    /// Digests of what was read or made, by key.
+    seen: Mutex<BTreeMap<Digest, Digest>>,
 }
 
 impl Store {
     /// The store in a folder, which is made when the first entry is written.
     pub fn new(folder: PathBuf) -> Self {
-        Store { folder }
+        Store { folder, seen: Mutex::default() }
     }
 
     /// Path of an entry.
     pub fn path(&self, key: &Key) -> PathBuf {
         self.folder.join(key.stage).join(format!("{}.bin", key.digest()))
+    }
+
+    fn saw(&self, key: &Key, output: Digest) {
+        self.seen.lock().expect("no thread panics").insert(key.digest(), output);
+    }
+
+    /// Digests of the outputs that this process read or made, by the names of their stages. Not those of stages that
+    /// run only where another one does.
+    pub fn outputs<'a>(&self, stages: impl IntoIterator<Item = &'a (String, Key)>) -> BTreeMap<String, Digest> {
+        let seen = self.seen.lock().expect("no thread panics");
+        let output = |(name, key): &(String, Key)| Some((name.clone(), *seen.get(&key.digest())?));
+        stages.into_iter().filter(|(_, key)| key.stage != "embed").filter_map(output).collect()
+    }
+
+    /// Digest of the output with a key of this digest, where this process read or made it.
+    pub fn output(&self, key: &Digest) -> Option<Digest> {
+        self.seen.lock().expect("no thread panics").get(key).copied()
     }
 
     /// Is there an entry? (Whether it is sound shows when it is read.)
@@ -77,8 +98,10 @@ impl Store {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(Error::io("cannot open", &path, e)),
         };
-        if bytes.len() >= 32 && Digest::of(&bytes[32..]).0 == bytes[..32] {
+        let digest = Digest::of(bytes.get(32..).unwrap_or_default());
+        if bytes.len() >= 32 && digest.0 == bytes[..32] {
             bytes.drain(..32);
+            self.saw(key, digest);
             return Ok(Some(bytes));
         }
         eprintln!("warning: store entry {} is corrupted, making it anew", path.display());
@@ -88,6 +111,7 @@ impl Store {
 
     fn write(&self, key: &Key, payload: &[u8]) -> Result<()> {
         let digest = Digest::of(payload);
+        self.saw(key, digest);
         write_aside(&self.path(key), |out| {
             out.write_all(&digest.0)?;
             out.write_all(payload)
@@ -100,6 +124,7 @@ impl Store {
 pub struct Lists {
     file: File,
     path: PathBuf,
+    digest: Digest,
     /// Where each list begins in the file, in bytes, and where the last one ends.
     starts: Vec<u64>,
 }
@@ -134,7 +159,10 @@ impl Store {
         let path = self.path(key);
         if self.has(key) {
             match open_lists(&path)? {
-                Some(lists) => return Ok(lists),
+                Some(lists) => {
+                    self.saw(key, lists.digest);
+                    return Ok(lists);
+                }
                 None => eprintln!("warning: store entry {} is corrupted, making it anew", path.display()),
             }
         }
@@ -158,7 +186,10 @@ impl Store {
             Ok(())
         })
         .map_err(|e| failed.unwrap_or(e))?;
-        open_lists(&path)?.ok_or_else(|| Error::new(format!("{} was changed while it was written", path.display())))
+        let lists = open_lists(&path)?
+            .ok_or_else(|| Error::new(format!("{} was changed while it was written", path.display())))?;
+        self.saw(key, lists.digest);
+        Ok(lists)
     }
 }
 
@@ -188,7 +219,7 @@ fn open_lists(path: &Path) -> Result<Option<Lists>> {
     for i in 0..n {
         starts.push(starts[i as usize] + 4 * number(end - 8 - 8 * (n - i))?);
     }
-    Ok(Some(Lists { file, path: path.to_owned(), starts }))
+    Ok(Some(Lists { file, path: path.to_owned(), digest, starts }))
 }
 
 /// [`write_aside`] of a payload whose digest is put before it.

@@ -510,16 +510,24 @@ pub fn numbers(batch: &RecordBatch, name: &str, row: usize) -> Vec<i64> {
     list.as_primitive::<Int64Type>().iter().flatten().collect()
 }
 
-/// The digest of one row of a batch; the prompt's SHA-256 stands in for its text.
-pub fn row_digest(batch: &RecordBatch, row: usize, encoder: &mut RowEncoder) -> Digest {
+/// The digest of one row of a batch; the prompt's SHA-256 stands in for its text. `cell` is given the digest of each
+/// value.
+pub fn row_digest(
+    batch: &RecordBatch,
+    row: usize,
+    prompt: &Digest,
+    encoder: &mut RowEncoder,
+    cell: &mut dyn FnMut(Digest),
+) -> Digest {
     encoder.clear();
-    let sha = Digest::parse(text(batch, "prompt_sha256", row)).unwrap_or(Digest([0; 32]));
-    for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
+    for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+        let start = encoder.len();
         if field.name() == "prompt" && !array.is_null(row) {
-            encoder.digest(&sha);
+            encoder.digest(prompt);
         } else {
             encode(array, row, encoder);
         }
+        cell(encoder.since(start));
     }
     encoder.finish()
 }

@@ -1,6 +1,7 @@
 //! The test program: one module a topic.
 
 mod http;
+mod identity;
 mod support;
 
 mod babi;

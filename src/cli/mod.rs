@@ -141,6 +141,9 @@ struct FetchArgs {
 struct VerifyArgs {
     /// Folder of the release
     release: PathBuf,
+    /// Check bytes and digests alone: in seconds, without reading a prompt
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
     /// Count the tokens of every prompt whole, not only of a seeded 1%
     #[arg(long)]
     full: bool,
@@ -215,6 +218,7 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
         pins: pins_of(args.pins, &name)?,
         sources: args.sources,
         tokenizers: parse_flags(&args.tokenizers)?,
+        packs: None,
     };
     let plan = Plan::new(recipe, options).map_err(|e| e.at(format!("recipe {name}")))?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.options.jobs).build();
@@ -414,7 +418,11 @@ fn dry_run(plan: &Plan, json: bool) -> Result<()> {
 }
 
 fn verify_release(args: VerifyArgs) -> Result<bool> {
-    let depth = if args.full { Depth::Full } else { Depth::Sampled };
+    let depth = match (args.quick, args.full) {
+        (true, _) => Depth::Quick,
+        (_, true) => Depth::Full,
+        _ => Depth::Sampled,
+    };
     let options = Options {
         models: args.models,
         tokenizers: parse_flags(&args.tokenizers)?,
@@ -430,10 +438,9 @@ fn verify_release(args: VerifyArgs) -> Result<bool> {
     }
     let mut out = String::new();
     for finding in &report.findings {
-        out += &match &finding.row {
-            Some(row) => format!("{}, row {row}: {}\n", finding.file, finding.what),
-            None => format!("{}: {}\n", finding.file, finding.what),
-        };
+        let row = finding.row.as_ref().map_or(String::new(), |row| format!(", row {row}"));
+        let column = finding.column.as_ref().map_or(String::new(), |column| format!(", column {column}"));
+        out += &format!("{}{row}{column}: {}\n", finding.file, finding.what);
     }
     for what in &report.unchecked {
         out += &format!("not checked: {what}\n");

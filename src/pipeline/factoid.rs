@@ -1,6 +1,6 @@
 //! The path of the factoid family: one sentence hidden in running text, at every depth of every length.
 
-use super::{Finished, Outcome, Stages, beside, identity};
+use super::{Finished, Goal, Made, Outcome, Stages, beside, identity};
 use crate::error::Result;
 use crate::language::Language;
 use crate::manifest::TextFacts;
@@ -15,7 +15,6 @@ use crate::stage::write::{FileRows, write};
 use crate::store::Key;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// Raised when the same texts and needles give other rows.
 const VERSION: u32 = 1;
@@ -25,14 +24,17 @@ const VERSION: u32 = 1;
 const GROUP_BYTES: usize = 8 << 20;
 
 /// Builds a release.
-pub(super) fn build(plan: &Plan, folder: PathBuf) -> Result<Outcome> {
+pub(super) fn build(plan: &Plan, goal: Goal<'_>) -> Result<Made> {
     let mut watch = Stopwatch::start();
     let texts = texts::read(plan)?;
     watch.lap("read");
     let pins = Pins::new(plan);
     let stages: Stages = vec![("texts".to_owned(), key(plan, &texts))];
     let identity = identity(plan, &stages, &pins);
-    if folder.exists() {
+    if let Goal::Release(folder) = &goal
+        && folder.exists()
+    {
+        let folder = folder.clone();
         return Outcome::there(plan, &identity, folder, watch);
     }
     let prepared = prepare(plan);
@@ -46,6 +48,10 @@ pub(super) fn build(plan: &Plan, folder: PathBuf) -> Result<Outcome> {
     let inputs = Inputs::new(plan, &texts, needles, &placed);
     let rows = |file: &FilePlan| FileRows::in_groups(file.clone(), inputs.rows(file), GROUP_BYTES);
     let files: Vec<FileRows> = plan.files.iter().map(rows).collect();
+    let folder = match goal {
+        Goal::Release(folder) => folder,
+        Goal::Rows(chosen) => return Made::rows(plan, &inputs, &files, chosen),
+    };
     let partial = beside(&folder, "partial");
     let journal = Journal::open(&partial, &identity)?;
     write(plan, &inputs, &files, &journal)?;
@@ -54,10 +60,12 @@ pub(super) fn build(plan: &Plan, folder: PathBuf) -> Result<Outcome> {
         (language.to_string(), described(plan, *language, running, placed.get(language)))
     };
     let all = texts.by_language.iter().map(facts).collect();
-    let finished = Finished { plan, stages, pins, sources: texts.files.clone(), identity, more_pins: Vec::new() };
+    let outputs = BTreeMap::from([("texts".to_owned(), texts.digest)]);
+    let finished =
+        Finished { plan, stages, outputs, pins, sources: texts.files.clone(), identity, more_pins: Vec::new() };
     let mut manifest = finished.describe(&journal)?;
     manifest.texts = all;
-    finished.outcome(manifest, &partial, folder, watch)
+    finished.outcome(manifest, &journal, &partial, folder, watch)
 }
 
 /// What the manifest says of a text and of the needles in it.

@@ -5,25 +5,28 @@ pub mod passage;
 pub mod reasoning;
 
 use crate::card;
+use crate::digests::{self, RowDigests};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::family::factoid::JUDGE;
 use crate::hash::{Digest, release_digest};
-use crate::language::Language;
 use crate::manifest::{self, FORMAT, Manifest, Match};
 use crate::plan::{FilePlan, Plan};
+use crate::provenance;
 use crate::recipe::{EmbedderName, Family, SourceKind};
 use crate::report::Stopwatch;
 use crate::source::locate::{self, Locator};
+use crate::stage::assemble::RowPlan;
 use crate::stage::embed::{PinFile, Pins};
 use crate::stage::ingest::{self, SourceFile};
 use crate::stage::journal::Journal;
-use crate::stage::write::DataFile;
+use crate::stage::write::{self, DataFile, FileRows, Rows};
 use crate::stage::{haystack, questions, texts};
 use crate::store::{Key, Lists, Lock, Store, sync_dir, write_aside};
+use crate::table::SCHEMA;
 use crate::tokenizer::Tokenizer;
 use crate::verify::check_sums;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// What a build came to.
@@ -42,23 +45,75 @@ pub struct Outcome {
 
 impl Outcome {
     /// A release that was built before: it must be sound and of this plan.
-    fn there(plan: &Plan, identity: &Digest, folder: PathBuf, mut watch: Stopwatch) -> Result<Outcome> {
+    fn there(plan: &Plan, identity: &Digest, folder: PathBuf, mut watch: Stopwatch) -> Result<Made> {
         let manifest = there_already(plan, identity, &folder)?;
         watch.lap("check");
         let accepted = manifest::compare(&manifest)?;
-        Ok(Outcome { folder, manifest, accepted, was_there: true, watch })
+        Ok(Made::Release(Box::new(Outcome { folder, manifest, accepted, was_there: true, watch })))
     }
 }
 
 /// Builds a release.
 pub fn build(plan: &Plan) -> Result<Outcome> {
+    build_with(plan, &Store::new(plan.options.out.join("store")))
+}
+
+/// Builds a release with a store of the caller's, which knows afterwards what each stage came to, even where a later one
+/// failed.
+pub fn build_with(plan: &Plan, store: &Store) -> Result<Outcome> {
     let folder = plan.folder();
     let _lock = Lock::take(&lock_file(&folder))?;
-    let store = Store::new(plan.options.out.join("store"));
+    match make(plan, store, Goal::Release(folder))? {
+        Made::Release(outcome) => Ok(*outcome),
+        Made::Rows(_) => unreachable!("a release was asked for"),
+    }
+}
+
+/// Rows to make: by path of their file, their places in it.
+pub type Chosen = BTreeMap<String, BTreeSet<usize>>;
+
+/// Makes a few rows of a release alone, and says what their values come to: path of the file, place in it, digests.
+pub fn rows_of(plan: &Plan, store: &Store, chosen: &Chosen) -> Result<Vec<(String, usize, RowDigests)>> {
+    match make(plan, store, Goal::Rows(chosen))? {
+        Made::Rows(rows) => Ok(rows),
+        Made::Release(_) => unreachable!("rows were asked for"),
+    }
+}
+
+/// What a family's path is to come to.
+enum Goal<'a> {
+    /// A release in this folder.
+    Release(PathBuf),
+    /// These rows alone.
+    Rows(&'a Chosen),
+}
+
+enum Made {
+    Release(Box<Outcome>),
+    Rows(Vec<(String, usize, RowDigests)>),
+}
+
+impl Made {
+    /// The chosen of the rows that the path has come to.
+    fn rows<R: Rows>(plan: &Plan, maker: &R, files: &[FileRows], chosen: &Chosen) -> Result<Made> {
+        let mut made = Vec::new();
+        for file in files {
+            let path = file.file.path();
+            let Some(places) = chosen.get(&path) else { continue };
+            let all = file.groups.iter().flatten().enumerate();
+            let (places, rows): (Vec<usize>, Vec<RowPlan>) = all.filter(|(n, _)| places.contains(n)).unzip();
+            let digests = write::digests(plan, maker, &file.file, &rows)?;
+            made.extend(places.into_iter().zip(digests).map(|(n, digests)| (path.clone(), n, digests)));
+        }
+        Ok(Made::Rows(made))
+    }
+}
+
+fn make(plan: &Plan, store: &Store, goal: Goal<'_>) -> Result<Made> {
     match plan.family {
-        Family::Reasoning => reasoning::build(plan, &store, folder),
-        Family::Passage => passage::build(plan, &store, folder),
-        Family::Factoid => factoid::build(plan, folder),
+        Family::Reasoning => reasoning::build(plan, store, goal),
+        Family::Passage => passage::build(plan, store, goal),
+        Family::Factoid => factoid::build(plan, goal),
     }
 }
 
@@ -198,6 +253,8 @@ fn there_already(plan: &Plan, identity: &Digest, folder: &Path) -> Result<Manife
 struct Finished<'a> {
     plan: &'a Plan,
     stages: Stages,
+    /// Digests of stages' outputs.
+    outputs: BTreeMap<String, Digest>,
     pins: Pins<'a>,
     sources: Vec<SourceFile>,
     identity: Digest,
@@ -245,6 +302,8 @@ impl Finished<'_> {
             packs: plan.packs.iter().map(|(l, pack)| (l.to_string(), pack.digest())).collect(),
             stages: self.stages.iter().map(|(name, key)| (name.clone(), key.digest())).collect(),
             pins: self.pins.files().chain(&self.more_pins).cloned().collect(),
+            outputs: self.outputs.clone(),
+            recipe_sha256: Some(Digest::of(plan.resolved())),
             instances: BTreeMap::new(),
             refused: BTreeMap::new(),
             starts: BTreeMap::new(),
@@ -259,15 +318,22 @@ impl Finished<'_> {
     }
 
     /// Publishes, and says what the build came to.
-    fn outcome(&self, manifest: Manifest, partial: &Path, folder: PathBuf, mut watch: Stopwatch) -> Result<Outcome> {
-        self.publish(&manifest, partial, &folder)?;
+    fn outcome(
+        &self,
+        manifest: Manifest,
+        journal: &Journal,
+        partial: &Path,
+        folder: PathBuf,
+        mut watch: Stopwatch,
+    ) -> Result<Made> {
+        self.publish(&manifest, journal, partial, &folder)?;
         watch.lap("publish");
         let accepted = manifest::compare(&manifest)?;
-        Ok(Outcome { folder, manifest, accepted, was_there: false, watch })
+        Ok(Made::Release(Box::new(Outcome { folder, manifest, accepted, was_there: false, watch })))
     }
 
     /// Adds what is not data, then makes the folder a release by renaming it.
-    fn publish(&self, manifest: &Manifest, partial: &Path, folder: &Path) -> Result<()> {
+    fn publish(&self, manifest: &Manifest, journal: &Journal, partial: &Path, folder: &Path) -> Result<()> {
         let plan = self.plan;
         let mut texts: BTreeMap<String, String> = BTreeMap::new();
         texts.insert("recipe.toml".to_owned(), plan.resolved());
@@ -282,8 +348,7 @@ impl Finished<'_> {
         }
         if !plan.packs.iter().any(|(l, _)| l.code() == "en") {
             // English reads bAbI and may give the instructions.
-            let english = "en".parse::<Language>().expect("the English pack is embedded");
-            texts.insert("packs/en.toml".to_owned(), english.file().to_owned());
+            texts.insert("packs/en.toml".to_owned(), plan.english.file().to_owned());
         }
         let mut sums: BTreeMap<String, Digest> = manifest.files.iter().map(|f| (f.path.clone(), f.sha256)).collect();
         for (name, text) in &texts {
@@ -296,6 +361,11 @@ impl Finished<'_> {
         for pin in &self.more_pins {
             sums.insert(pin.path.clone(), pin.sha256);
         }
+        let names: Vec<String> = SCHEMA.fields().iter().map(|field| field.name().clone()).collect();
+        sums.extend(digests::write(partial, &journal.digests(), &names)?);
+        let statement = provenance::statement(manifest, &sums);
+        sums.insert(provenance::FILE.to_owned(), Digest::of(&statement));
+        texts.insert(provenance::FILE.to_owned(), statement);
         let lines: String = sums.iter().map(|(name, digest)| format!("{digest}  {name}\n")).collect();
         texts.insert("SHA256SUMS".to_owned(), lines);
         for (name, text) in &texts {

@@ -1,6 +1,6 @@
 //! The path of the passage family: questions and their passages, among the passages most like the question.
 
-use super::{Drift, Finished, Outcome, Stages, beside, identity};
+use super::{Drift, Finished, Goal, Made, Outcome, Stages, beside, identity};
 use crate::embedder::Role;
 use crate::error::Result;
 use crate::hash::Digest;
@@ -24,10 +24,9 @@ use crate::store::{Key, Lists, Store};
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// Builds a release.
-pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outcome> {
+pub(super) fn build(plan: &Plan, store: &Store, goal: Goal<'_>) -> Result<Made> {
     let mut watch = Stopwatch::start();
     let read = Read::new(plan)?;
     watch.lap("ingest");
@@ -38,12 +37,19 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     let mut pins = Pins::new(plan);
     let ranked = Ranked::new(plan, store, &read, &chosen, counter, &mut pins, &mut watch)?;
     let identity = identity(plan, &ranked.stages, &pins);
-    if folder.exists() {
+    if let Goal::Release(folder) = &goal
+        && folder.exists()
+    {
+        let folder = folder.clone();
         return Outcome::there(plan, &identity, folder, watch);
     }
     let inputs = Inputs::new(plan, &chosen.instances, &chosen.apart, &counters, &ranked.rankings);
     let files = rows(plan, &chosen, &inputs)?;
     watch.lap("fit");
+    let folder = match goal {
+        Goal::Release(folder) => folder,
+        Goal::Rows(chosen) => return Made::rows(plan, &inputs, &files, chosen),
+    };
     let partial = beside(&folder, "partial");
     let journal = Journal::open(&partial, &identity)?;
     write(plan, &inputs, &files, &journal)?;
@@ -51,10 +57,13 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     let facts = read.facts(&chosen, &ranked.about);
     let mut sources = read.questions.files.clone();
     sources.extend(read.haystack.files.clone());
-    let finished = Finished { plan, stages: ranked.stages, pins, sources, identity, more_pins: Vec::new() };
+    let mut outputs = store.outputs(&ranked.stages);
+    outputs.insert("haystack".to_owned(), read.haystack.digest);
+    outputs.insert("choose".to_owned(), instances_digest(&chosen));
+    let finished = Finished { plan, stages: ranked.stages, outputs, pins, sources, identity, more_pins: Vec::new() };
     let mut manifest = finished.describe(&journal)?;
     manifest.passages = Some(facts);
-    finished.outcome(manifest, &partial, folder, watch)
+    finished.outcome(manifest, &journal, &partial, folder, watch)
 }
 
 /// How many prompts a fresh embedding would change; see [`Drift`].

@@ -1,6 +1,6 @@
 //! The path of the reasoning family: stories, spread over haystacks of distractors.
 
-use super::{Drift, Finished, Outcome, Stages, beside, identity};
+use super::{Drift, Finished, Goal, Made, Outcome, Stages, beside, identity};
 use crate::embedder::{Role, dot, ngram};
 use crate::error::{Error, Result};
 use crate::family::reasoning::Example;
@@ -33,10 +33,9 @@ use crate::translator::Translator;
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 /// Builds a release.
-pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outcome> {
+pub(super) fn build(plan: &Plan, store: &Store, goal: Goal<'_>) -> Result<Made> {
     let mut watch = Stopwatch::start();
     let mut first = Pins::new(plan);
     let mut told = translate(plan, &tellable(plan, Some(store))?, &mut first)?;
@@ -53,7 +52,10 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     let Prepared { selected, examples, pools, ranked, mut stages } = ranked;
     stages.splice(0..0, keys.all());
     let identity = identity(plan, &stages, &pins);
-    if folder.exists() {
+    if let Goal::Release(folder) = &goal
+        && folder.exists()
+    {
+        let folder = folder.clone();
         return Outcome::there(plan, &identity, folder, watch);
     }
     let lines = read_pools(plan, &pools)?;
@@ -62,8 +64,6 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     let sizes = sizes(plan, &selected, &examples);
     let files = Fitting { plan, selected: &selected, sizes: &sizes, pools: &pools, ranked: &ranked }.rows()?;
     watch.lap("fit");
-    let partial = beside(&folder, "partial");
-    let journal = Journal::open(&partial, &identity)?;
     let sides: Vec<Side<'_>> = pools
         .iter()
         .filter_map(|(&(language, kind), pool)| {
@@ -83,6 +83,12 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
         sides: &sides,
         retrievers: retrievers.as_ref(),
     };
+    let folder = match goal {
+        Goal::Release(folder) => folder,
+        Goal::Rows(chosen) => return Made::rows(plan, &inputs, &files, chosen),
+    };
+    let partial = beside(&folder, "partial");
+    let journal = Journal::open(&partial, &identity)?;
     let mut more_pins = Vec::new();
     for (what, asked) in
         [("translations", told.as_ref().map(|t| &t.translator)), ("passages written", free.author.as_ref())]
@@ -105,7 +111,8 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     let distinct = distinct.map(|((language, _), lines)| (language.to_string(), lines.len() as u64)).collect();
     let mut sources = ingested.files.clone();
     sources.extend(free.passages.values().flat_map(|n| n.files.clone()));
-    let finished = Finished { plan, stages, pins, sources, identity, more_pins };
+    let outputs = store.outputs(&stages);
+    let finished = Finished { plan, stages, outputs, pins, sources, identity, more_pins };
     let mut manifest = finished.describe(&journal)?;
     for instance in &selected.instances {
         *manifest.instances.entry(instance.source_task()).or_default() += 1;
@@ -117,7 +124,7 @@ pub(super) fn build(plan: &Plan, store: &Store, folder: PathBuf) -> Result<Outco
     manifest.passages = free.facts();
     manifest.differences = ingested.differences.clone();
     manifest.translations = told.map(|told| told.facts).unwrap_or_default();
-    finished.outcome(manifest, &partial, folder, watch)
+    finished.outcome(manifest, &journal, &partial, folder, watch)
 }
 
 /// The synthetic passages that a translation must be able to tell; none without one.

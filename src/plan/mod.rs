@@ -101,6 +101,17 @@ pub struct Options {
     pub sources: Option<PathBuf>,
     /// Where the files of tokenizers are, by name.
     pub tokenizers: BTreeMap<String, PathBuf>,
+    /// Folder of language packs that are read in place of the embedded ones, where it has them: those of a release.
+    pub packs: Option<PathBuf>,
+}
+
+impl Options {
+    fn pack(&self, language: Language) -> Result<Pack> {
+        let own = self.packs.as_ref().map(|folder| folder.join(format!("{language}.toml")));
+        let Some(path) = own.filter(|path| path.is_file() && !language.is_guest()) else { return language.pack() };
+        let text = std::fs::read_to_string(&path).map_err(|e| Error::io("cannot read", &path, e))?;
+        Pack::parse(&text).map_err(|e| e.at(path.display()))
+    }
 }
 
 /// One data file of a release.
@@ -331,13 +342,13 @@ impl Plan {
             let named = |t: &Translation| t.languages.contains_key(l.code());
             l.is_guest() && recipe.translation.as_ref().is_some_and(named)
         };
-        let packs = grid.languages.iter().filter(|l| !made(l)).map(|l| Ok((*l, l.pack()?)));
+        let packs = grid.languages.iter().filter(|l| !made(l)).map(|l| Ok((*l, options.pack(*l)?)));
         let packs = packs.collect::<Result<Vec<_>>>()?;
         let late = counts.iter().find(|(_, source, n)| *n > 0 && source.is_late());
         if let (Some((_, source, _)), Some((language, _))) = (late, packs.iter().find(|(_, p)| !p.knows_all_tasks())) {
             fail!("the language pack {language} cannot tell {source}: it has no cast.further and what goes with it");
         }
-        let english = "en".parse::<Language>().expect("the English pack is embedded").pack()?;
+        let english = options.pack("en".parse().expect("the English pack is embedded"))?;
         let ledger = tokenizers::ledger(&recipe, &options)?;
         let askers = if family == Family::Reasoning { askers(&all, |l| find(&packs, l))? } else { BTreeMap::new() };
         Ok(Plan { recipe, family, seed, packs, english, askers, ledger, counts, kinds, grid: all, files, options })

@@ -1,6 +1,7 @@
 //! The journal of a build in progress: which data files are finished, so that an interrupted build goes on.
 
 use super::write::DataFile;
+use crate::digests::{Digests, FileDigests};
 use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::store::{make_dir, sorted_dir};
@@ -14,6 +15,7 @@ use std::sync::Mutex;
 pub struct Journal {
     pub(super) folder: PathBuf,
     done: Mutex<BTreeMap<String, DataFile>>,
+    digests: Mutex<Digests>,
     file: Mutex<File>,
 }
 
@@ -23,7 +25,7 @@ impl Journal {
     pub fn open(folder: &Path, plan: &Digest) -> Result<Journal> {
         let path = folder.join("journal.jsonl");
         let head = format!("{{\"plan\":\"{plan}\"}}");
-        let mut done = BTreeMap::new();
+        let (mut done, mut digests) = (BTreeMap::new(), Digests::new());
         if let Ok(file) = File::open(&path) {
             let mut lines = BufReader::new(file).lines().map_while(std::result::Result::ok);
             if lines.next().as_ref() == Some(&head) {
@@ -31,6 +33,7 @@ impl Journal {
                     let Ok(entry) = serde_json::from_str::<DataFile>(&line) else { continue };
                     match Digest::of_file(&folder.join(&entry.path)) {
                         Ok((digest, _)) if digest == entry.sha256 => {
+                            digests.insert(entry.path.clone(), FileDigests::read(&folder.join(&entry.path))?);
                             done.insert(entry.path.clone(), entry);
                         }
                         _ => eprintln!("warning: {} is not as it was written, building it anew", entry.path),
@@ -48,7 +51,12 @@ impl Journal {
         file.write_all(text.as_bytes())
             .and_then(|()| file.sync_all())
             .map_err(|e| Error::io("cannot write", &path, e))?;
-        Ok(Journal { folder: folder.to_owned(), done: Mutex::new(done), file: Mutex::new(file) })
+        Ok(Journal {
+            folder: folder.to_owned(),
+            done: Mutex::new(done),
+            digests: Mutex::new(digests),
+            file: Mutex::new(file),
+        })
     }
 
     /// The finished files, by path.
@@ -56,13 +64,19 @@ impl Journal {
         self.done.lock().expect("no thread panics").clone()
     }
 
+    /// Digests of the rows and columns of the finished files.
+    pub fn digests(&self) -> Digests {
+        self.digests.lock().expect("no thread panics").clone()
+    }
+
     /// Enters a file that is in its place and synced.
-    pub(super) fn enter(&self, entry: DataFile) -> Result<()> {
+    pub(super) fn enter(&self, entry: DataFile, digests: FileDigests) -> Result<()> {
         let line = serde_json::to_string(&entry).expect("plain data") + "\n";
         let mut file = self.file.lock().expect("no thread panics");
         file.write_all(line.as_bytes())
             .and_then(|()| file.sync_data())
             .map_err(|e| Error::io("cannot write", &self.folder.join("journal.jsonl"), e))?;
+        self.digests.lock().expect("no thread panics").insert(entry.path.clone(), digests);
         self.done.lock().expect("no thread panics").insert(entry.path.clone(), entry);
         Ok(())
     }

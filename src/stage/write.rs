@@ -6,8 +6,9 @@
 use super::assemble::RowPlan;
 use super::journal::Journal;
 use super::ledger::AlsoCounter;
+use crate::digests::{FileDigests, Gathered, RowDigests};
 use crate::error::{Error, Result};
-use crate::hash::{Digest, HashingWriter, RowEncoder, RowsHasher};
+use crate::hash::{Digest, HashingWriter, RowEncoder};
 use crate::plan::{FilePlan, Plan, exceeds};
 use crate::recipe::{Bound, Fit};
 use crate::record::{NeedleSpan, Row};
@@ -197,7 +198,7 @@ impl FileRows {
 
 struct Group {
     chunks: Vec<ArrowColumnChunk>,
-    digests: Vec<Digest>,
+    digests: Vec<RowDigests>,
     stats: Stats,
 }
 
@@ -208,7 +209,7 @@ struct Open {
     writer: Option<Sink>,
     next: usize,
     pending: BTreeMap<usize, Group>,
-    rows: RowsHasher,
+    rows: Gathered,
     count: u64,
     stats: Stats,
 }
@@ -310,6 +311,21 @@ fn parquet_fault(e: parquet::errors::ParquetError) -> Error {
     Error::new(format!("cannot write Parquet: {e}"))
 }
 
+/// Renders and proves rows of a file one by one, for what their values come to.
+pub fn digests<R: Rows>(plan: &Plan, maker: &R, file: &FilePlan, rows: &[RowPlan]) -> Result<Vec<RowDigests>> {
+    let mut desk = Desk::<R> { rows: R::Desk::default(), also: AlsoCounter::new(&plan.ledger), values: Vec::new() };
+    let progress = Progress::new("write", rows.iter().map(|row| u64::from(row.tokens)).sum(), "tokens");
+    let mut encoder = RowEncoder::default();
+    let mut digests = Vec::new();
+    for row in rows {
+        let (batch, _) = render(plan, maker, file, std::slice::from_ref(row), &mut desk, &progress)?;
+        digests.push(RowDigests::of(&batch, 0, &mut encoder));
+        desk.values = reclaim(batch);
+    }
+    progress.finish();
+    Ok(digests)
+}
+
 /// Renders, proves and encodes one group.
 fn group<R: Rows>(
     plan: &Plan,
@@ -319,6 +335,31 @@ fn group<R: Rows>(
     desk: &mut Desk<R>,
     progress: &Progress,
 ) -> Result<Group> {
+    let (batch, stats) = render(plan, maker, file, rows, desk, progress)?;
+    let mut encoder = RowEncoder::default();
+    let digests = (0..batch.num_rows()).map(|row| RowDigests::of(&batch, row, &mut encoder)).collect();
+    let mut writers = factory()?.create_column_writers(0).map_err(parquet_fault)?.into_iter();
+    let mut chunks = Vec::new();
+    for (field, array) in SCHEMA.fields().iter().zip(batch.columns()) {
+        for leaf in compute_leaves(field, array).map_err(parquet_fault)? {
+            let mut writer = writers.next().expect("one writer a leaf");
+            writer.write(&leaf).map_err(parquet_fault)?;
+            chunks.push(writer.close().map_err(parquet_fault)?);
+        }
+    }
+    desk.values = reclaim(batch);
+    Ok(Group { chunks, digests, stats })
+}
+
+/// Renders and proves one group.
+fn render<R: Rows>(
+    plan: &Plan,
+    maker: &R,
+    file: &FilePlan,
+    rows: &[RowPlan],
+    desk: &mut Desk<R>,
+    progress: &Progress,
+) -> Result<(RecordBatch, Stats)> {
     let reserve = plan.recipe.budget.reserve(file.strategy);
     let budget = plan.budget(file.length, file.strategy);
     let mut made = Vec::with_capacity(rows.len());
@@ -368,20 +409,7 @@ fn group<R: Rows>(
     let prompts = StringArray::try_new(OffsetBuffer::from_lengths(ends), Buffer::from_vec(values), None)
         .map_err(|e| Error::new(format!("cannot hold the prompts: {e}")))?;
     let batch = table::batch(&made, prompts, &digests, &FileConstants::of(plan, file))?;
-    drop(made);
-    let mut encoder = RowEncoder::default();
-    let digests = (0..batch.num_rows()).map(|row| table::row_digest(&batch, row, &mut encoder)).collect();
-    let mut writers = factory()?.create_column_writers(0).map_err(parquet_fault)?.into_iter();
-    let mut chunks = Vec::new();
-    for (field, array) in SCHEMA.fields().iter().zip(batch.columns()) {
-        for leaf in compute_leaves(field, array).map_err(parquet_fault)? {
-            let mut writer = writers.next().expect("one writer a leaf");
-            writer.write(&leaf).map_err(parquet_fault)?;
-            chunks.push(writer.close().map_err(parquet_fault)?);
-        }
-    }
-    desk.values = reclaim(batch);
-    Ok(Group { chunks, digests, stats })
+    Ok((batch, stats))
 }
 
 /// The memory of a batch's prompts, if nothing else holds it.
@@ -426,7 +454,7 @@ fn append(file: &FileRows, open: &Mutex<Open>, number: usize, made: Group, journ
         let first = open.count == 0;
         open.stats.add(&group.stats, first);
         open.count += group.digests.len() as u64;
-        group.digests.iter().for_each(|digest| open.rows.push(digest));
+        group.digests.into_iter().for_each(|row| open.rows.push(row));
         let writer = open.writer.as_mut().expect("just made");
         let mut out = writer.next_row_group().map_err(parquet_fault)?;
         for chunk in group.chunks {
@@ -469,7 +497,8 @@ fn finish(file: &FilePlan, open: &mut Open, journal: &Journal) -> Result<()> {
     let place = journal.folder.join(file.path());
     std::fs::rename(aside(journal, file), &place).map_err(|e| Error::io("cannot rename to", &place, e))?;
     sync_dir(place.parent().expect("a data file has a folder"))?;
-    let rows_digest = std::mem::take(&mut open.rows).finish();
+    let digests: FileDigests = std::mem::take(&mut open.rows).finish(SCHEMA.fields().len());
+    let rows_digest = digests.rows_digest();
     let stats = std::mem::take(&mut open.stats);
-    journal.enter(DataFile { path: file.path(), bytes, sha256, rows: open.count, rows_digest, stats })
+    journal.enter(DataFile { path: file.path(), bytes, sha256, rows: open.count, rows_digest, stats }, digests)
 }

@@ -1,8 +1,7 @@
 //! Checks of a release as a whole: its files, what recipe and manifest say of them, and of themselves.
 
-use super::{Checker, Finding};
+use super::Checker;
 use crate::family::factoid::JUDGE;
-use crate::hash::Digest;
 use crate::manifest::{Manifest, Match, canary, compare};
 use crate::plan::{Cell, FilePlan, counts, files, slots};
 use crate::recipe::{Choice, Family, Length, Position, PromptKind};
@@ -13,64 +12,8 @@ use crate::stage::select::order_of;
 use crate::stage::write::{DataFile, Stats};
 use crate::store::sorted_dir;
 use crate::story::SourceTask;
-use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
-
-const SUMS: &str = "SHA256SUMS";
-
-/// What every release holds beside data and packs.
-const ALWAYS: [&str; 3] = ["README.md", "manifest.json", "recipe.toml"];
-
-/// Every file of the release stands in SHA256SUMS with the digest it has, and nothing else is there.
-pub fn check_sums(folder: &Path) -> Vec<Finding> {
-    let finding = |file: &str, what: String| Finding { file: file.to_owned(), row: None, what };
-    let Ok(text) = std::fs::read_to_string(folder.join(SUMS)) else {
-        return vec![finding(SUMS, "is missing or cannot be read".to_owned())];
-    };
-    let mut findings = Vec::new();
-    let mut listed = BTreeMap::new();
-    for line in text.lines() {
-        match line.split_once("  ").and_then(|(hex, name)| Some((name, Digest::parse(hex)?))) {
-            Some((name, digest)) if is_inside(name) => drop(listed.insert(name.to_owned(), digest)),
-            Some((name, _)) => findings.push(finding(SUMS, format!("names {name:?}, which is not inside the release"))),
-            None => findings.push(finding(SUMS, format!("line {line:?} is not `<SHA-256>  <path>`"))),
-        }
-    }
-    let mut there = Vec::new();
-    list(folder, "", &mut there);
-    for name in &there {
-        if name != SUMS && !listed.contains_key(name) {
-            findings.push(finding(name, "is not listed in SHA256SUMS".to_owned()));
-        }
-    }
-    let known = |name: &str| {
-        let folders = ["data/", "packs/", "pins/"];
-        name == SUMS || name == "judge.json" || ALWAYS.contains(&name) || folders.iter().any(|f| name.starts_with(f))
-    };
-    for name in there.iter().filter(|name| listed.contains_key(*name) && !known(name)) {
-        findings.push(finding(name, "is no file of a release".to_owned()));
-    }
-    for name in ALWAYS {
-        if !listed.contains_key(name) {
-            findings.push(finding(name, "is not listed in SHA256SUMS".to_owned()));
-        }
-    }
-    let listed: Vec<(String, Digest)> = listed.into_iter().collect();
-    let wrong = listed.par_iter().filter_map(|(name, digest)| {
-        let path = folder.join(name);
-        let regular = std::fs::symlink_metadata(&path).is_ok_and(|about| about.is_file());
-        match regular.then(|| Digest::of_file(&path)) {
-            Some(Ok((found, _))) if found == *digest => None,
-            Some(Ok((found, bytes))) => {
-                Some(finding(name, format!("its {bytes} bytes have SHA-256 {found}, SHA256SUMS says {digest}")))
-            }
-            _ => Some(finding(name, "is listed in SHA256SUMS but cannot be read".to_owned())),
-        }
-    });
-    findings.extend(wrong.collect::<Vec<_>>());
-    findings
-}
 
 /// Is it a path below the release, without a way out of it?
 pub fn is_inside(name: &str) -> bool {
@@ -90,12 +33,6 @@ pub(super) fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) {
 }
 
 impl Checker<'_> {
-    pub(super) fn sums(&self) {
-        for finding in check_sums(self.folder) {
-            self.find(&finding.file, None, finding.what);
-        }
-    }
-
     /// What the manifest says of packs, seed and itself.
     pub(super) fn about(&self, manifest: &Manifest) {
         let find = |what: String| self.find("manifest.json", None, what);
@@ -262,8 +199,8 @@ impl Checker<'_> {
         if rows != file.rows {
             self.find(&file.path, None, format!("has {rows} rows, the manifest says {}", file.rows));
         }
-        match Digest::of_file(&self.folder.join(&file.path)) {
-            Ok((digest, bytes)) if (digest, bytes) == (file.sha256, file.bytes) => {}
+        match self.bytes.found.get(&file.path) {
+            Some(found) if *found == (file.sha256, file.bytes) => {}
             _ => self.find(&file.path, None, "the manifest gives another size or SHA-256"),
         }
     }

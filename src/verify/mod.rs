@@ -4,29 +4,35 @@
 //! again, tokens are counted anew (by the seams that are proven to add up; whole on a seeded 1%, everywhere with
 //! [`Depth::Full`]).
 
+mod bytes;
 mod counts;
 mod examples;
 mod factoid;
 mod layout;
+mod ledger;
+mod locate;
 mod mates;
 mod passage;
 mod rankings;
 mod retrieved;
 mod row;
 
+use self::bytes::Bytes;
+pub use self::bytes::check_sums;
 use self::examples::Examples;
-pub use self::layout::{check_sums, is_inside};
+pub use self::layout::is_inside;
 use self::retrieved::Whole;
 use self::row::Reading;
+use crate::digests::{Digests, Gathered, RowDigests};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::family::reasoning::Voices;
-use crate::hash::{Digest, RowEncoder, RowsHasher, release_digest};
+use crate::hash::{Digest, RowEncoder, release_digest};
 use crate::language::{Language, Pack};
 use crate::manifest::{FORMAT, Manifest, TextFacts, TokenizerFacts};
 use crate::pipeline::reasoning::pool_key;
 use crate::plan::{FilePlan, Options, askers, files};
-use crate::recipe::{Family, InstructionLanguage, Ranking, Recipe, SeedSource, Strategy};
+use crate::recipe::{Family, InstructionLanguage, Ranking, Recipe, Retriever, SeedSource, Strategy};
 use crate::record::Passage;
 use crate::report::Progress;
 use crate::reranker::memory::Scores;
@@ -35,13 +41,13 @@ use crate::source::tokenizers;
 use crate::stage::distractors::synthetic;
 use crate::stage::write::DataFile;
 use crate::store::sorted_dir;
-use crate::table::{self, schema_of, text};
+use crate::table::{schema_of, text};
 use crate::tokenizer::{Ledger, Tokenizer};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Mutex;
@@ -49,6 +55,8 @@ use std::sync::Mutex;
 /// How much is counted anew.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Depth {
+    /// Bytes and digests alone.
+    Quick,
     /// Tokens of lines, and of a seeded 1% of whole prompts.
     Sampled,
     /// Tokens of every whole prompt as well.
@@ -63,8 +71,17 @@ pub struct Finding {
     /// The row's id, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row: Option<String>,
+    /// The columns, if it is about some of a row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
     /// What is wrong.
     pub what: String,
+}
+
+impl Finding {
+    fn of(file: &str, row: Option<&str>, what: impl Into<String>) -> Finding {
+        Finding { file: file.to_owned(), row: row.map(str::to_owned), column: None, what: what.into() }
+    }
 }
 
 /// What was checked.
@@ -94,6 +111,15 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// How many there are.
     pub n_findings: u64,
+}
+
+impl Report {
+    fn add(&mut self, finding: Finding) {
+        self.n_findings += 1;
+        if self.findings.len() < SHOWN {
+            self.findings.push(finding);
+        }
+    }
 }
 
 /// Findings beyond this number are only counted.
@@ -162,6 +188,10 @@ struct Checker<'a> {
     /// What the manifest says of running texts.
     texts: BTreeMap<String, TextFacts>,
     depth: Depth,
+    /// Its bytes, and which of its files are damaged.
+    bytes: Bytes,
+    /// The digests that are published with it; empty before format 4, or where they are damaged.
+    digests: Digests,
     /// The synthetic pool, made again.
     pool: Option<Vec<Passage>>,
     /// The vectors that the release was ranked with.
@@ -230,14 +260,13 @@ impl Checker<'_> {
     }
 
     fn find(&self, file: &str, row: Option<&str>, what: impl Into<String>) {
-        let mut shared = self.shared.lock().expect("no thread panics");
-        shared.report.n_findings += 1;
-        if shared.report.findings.len() < SHOWN {
-            shared.report.findings.push(Finding {
-                file: file.to_owned(),
-                row: row.map(str::to_owned),
-                what: what.into(),
-            });
+        self.found(Finding::of(file, row, what));
+    }
+
+    /// Of a damaged file it was said that it is, and where: what follows from that is not said again.
+    fn found(&self, finding: Finding) {
+        if !self.bytes.damaged.contains(&finding.file) {
+            self.shared.lock().expect("no thread panics").report.add(finding);
         }
     }
 }
@@ -249,7 +278,26 @@ pub fn verify(folder: &Path, depth: Depth, jobs: usize) -> Result<Report> {
 
 /// Verifies a release; `options` say where tokenizers' files are (`tokenizers`, `models`, `data`, `out` with its cache).
 pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) -> Result<Report> {
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs.max(1)).build();
+    let threads = threads.map_err(|e| Error::new(format!("cannot start threads: {e}")))?;
+    if !folder.join("manifest.json").exists() {
+        // Says what is there in its place.
+        read_manifest(folder)?;
+    }
+    let mut bytes = threads.install(|| Bytes::check(folder));
+    if let Some(name) = bytes.beyond() {
+        let unchecked = vec![format!("all else: {name} says what it should be")];
+        let n_findings = bytes.findings.len() as u64;
+        let release = folder.display().to_string();
+        return Ok(Report { release, unchecked, n_findings, findings: bytes.findings, ..Report::default() });
+    }
     let manifest = read_manifest(folder)?;
+    let (digests, faults) = ledger::read(folder, &manifest, &bytes);
+    bytes.findings.extend(faults);
+    bytes.place(folder, &manifest, &digests);
+    if depth == Depth::Quick {
+        return Ok(ledger::quick(&manifest, &digests, bytes));
+    }
     let recipe = read_recipe(folder)?;
     let packs = read_packs(folder)?;
     let seed = match recipe.release.seed {
@@ -267,8 +315,13 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
         1 => ledger.facts(),
         _ => manifest.tokenizers.clone(),
     };
-    let (pinned, faults) = rankings::Pinned::read(folder, &manifest);
+    let pins_damaged = bytes.damaged.iter().any(|name| name.starts_with("pins/"));
+    let (pinned, faults) = match pins_damaged {
+        true => (None, Vec::new()),
+        false => rankings::Pinned::read(folder, &manifest),
+    };
     let (reranked, fault) = match retrieved::scores(folder, &recipe) {
+        _ if pins_damaged => (None, None),
         Ok(scores) => (scores, None),
         Err(e) => (None, Some(e.to_string())),
     };
@@ -287,6 +340,8 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
         tokenizers: known,
         texts: manifest.texts.clone(),
         depth,
+        bytes,
+        digests,
         pool,
         pinned,
         reranked,
@@ -309,13 +364,24 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
             report.unchecked.push(format!("worked examples, drawn again: {why}"));
         }
     }
-    checker.sums();
+    {
+        let report = &mut checker.shared.lock().expect("no thread panics").report;
+        checker.bytes.findings.iter().for_each(|finding| report.add(finding.clone()));
+        if pins_damaged {
+            report.unchecked.push("rankings and scores by the pins: pins are damaged".to_owned());
+        }
+    }
+    ledger::check(&checker, &manifest);
     faults.into_iter().for_each(|fault| checker.find(&fault.file, None, fault.what));
     fault.into_iter().for_each(|what| checker.find("pins/rerank", None, what));
     checker.about(&manifest);
-    let plans = checker.layout(&manifest);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.max(1)).build();
-    let pool = pool.map_err(|e| Error::new(format!("cannot start threads: {e}")))?;
+    let mut plans = checker.layout(&manifest);
+    let all = plans.len();
+    plans.retain(|(_, plan)| checker.is_at_hand(plan, pins_damaged));
+    if plans.len() < all {
+        let what = format!("{} data files that are damaged, or made from what is", all - plans.len());
+        checker.shared.lock().expect("no thread panics").report.unchecked.push(what);
+    }
     let check = |(file, plan): &(&DataFile, FilePlan)| {
         // A reader of Parquet may fail in its own ways on bytes that were made to break it.
         let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| checker.file(file, plan, &manifest)));
@@ -324,10 +390,10 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
             None
         })
     };
-    let digests: Vec<Option<Digest>> = pool.install(|| plans.par_iter().with_max_len(1).map(check).collect());
+    let digests: Vec<Option<Digest>> = threads.install(|| plans.par_iter().with_max_len(1).map(check).collect());
     let pairs: Option<Vec<(&str, Digest)>> =
         plans.iter().zip(digests).map(|((file, _), digest)| Some((file.path.as_str(), digest?))).collect();
-    if let Some(pairs) = pairs {
+    if let Some(pairs) = pairs.filter(|pairs| pairs.len() == all) {
         let digest = release_digest(pairs);
         checker.shared.lock().expect("no thread panics").report.rows_digest = Some(digest);
         if digest != manifest.rows_digest {
@@ -345,10 +411,9 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
     let mut report = shared.into_inner().expect("no thread panics").report;
     report.files = manifest.files.len() as u64;
     report.findings.sort_by(|a, b| (&a.file, &a.row, &a.what).cmp(&(&b.file, &b.row, &b.what)));
-    if report.rows != manifest.rows {
-        report.n_findings += 1;
+    if report.rows != manifest.rows && plans.len() == all {
         let what = format!("{} rows were read, the manifest says {}", report.rows, manifest.rows);
-        report.findings.push(Finding { file: "manifest.json".to_owned(), row: None, what });
+        report.add(Finding::of("manifest.json", None, what));
     }
     Ok(report)
 }
@@ -388,7 +453,8 @@ impl Checker<'_> {
             Ok(batches) => batches,
             Err(e) => return fault(format!("cannot be read: {e}")),
         };
-        let mut rows = RowsHasher::default();
+        let mut rows = Gathered::default();
+        let mut faulty: BTreeSet<usize> = BTreeSet::new();
         let mut encoder = RowEncoder::default();
         let mut ids: Vec<String> = Vec::new();
         let mut row_ids: Vec<String> = Vec::new();
@@ -405,14 +471,18 @@ impl Checker<'_> {
                 };
                 if let Err(e) = checked {
                     self.find(&file.path, Some(&id), e.to_string());
+                    faulty.insert(ids.len());
                 }
-                rows.push(&table::row_digest(&batch, row, &mut encoder));
+                rows.push(RowDigests::of(&batch, row, &mut encoder));
                 ids.push(text(&batch, "instance_id", row).to_owned());
                 row_ids.push(id);
             }
             self.progress.add(batch.num_rows() as u64);
         }
-        let digest = rows.finish();
+        let columns = schema_of(self.format).fields();
+        let rows = rows.finish(columns.len());
+        let digest = rows.rows_digest();
+        ledger::compare(self, file, &rows, &faulty);
         if digest != file.rows_digest {
             self.find(&file.path, None, format!("its rows digest is {digest}, the manifest says {}", file.rows_digest));
         }
@@ -425,6 +495,14 @@ impl Checker<'_> {
         shared.report.rederived += reading.rederived;
         shared.report.counted_whole += reading.whole;
         Some(digest)
+    }
+
+    /// Is a file whole, and what it was made from?
+    fn is_at_hand(&self, plan: &FilePlan, pins_damaged: bool) -> bool {
+        let damaged = |path: &str| self.bytes.damaged.contains(path);
+        let from = retrieved::whole(plan);
+        let scored = plan.rag.is_some_and(|(retriever, _)| retriever == Retriever::Command);
+        !(damaged(&plan.path()) || from.is_some_and(|path| damaged(&path)) || (scored && pins_damaged))
     }
 
     /// Prepares a file of the factoid family from its last row, whose running text is the longest.

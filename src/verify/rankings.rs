@@ -38,7 +38,7 @@ impl Pinned {
     /// Reads a release's pins; what cannot be read is a finding, returned beside.
     pub(super) fn read(folder: &Path, manifest: &Manifest) -> (Option<Pinned>, Vec<Finding>) {
         let mut findings = Vec::new();
-        let mut find = |file: &str, what: String| findings.push(Finding { file: file.to_owned(), row: None, what });
+        let mut find = |file: &str, what: String| findings.push(Finding::of(file, None, what));
         let mut all = Pinned::default();
         let mut whole = !manifest.pins.is_empty();
         for pin in &manifest.pins {

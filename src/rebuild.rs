@@ -1,0 +1,459 @@
+//! Audits a release of our own: builds it again from its recipe, packs, sources and pins, and says what came out.
+//!
+//! The build begins with an empty store, in a folder of its own. With a sample only some rows are rendered and proven;
+//! what stands before them on the path is made all the same. Nothing of the release is changed.
+
+use crate::digests::{FileDigests, RowDigests};
+use crate::error::{Error, Result};
+use crate::hash::{Digest, RowEncoder};
+use crate::manifest::Manifest;
+use crate::pipeline::{self, Chosen, Drift};
+use crate::plan::{Options, Plan};
+use crate::recipe::{EmbedderName, Recipe, SeedSource};
+use crate::seed::Seed;
+use crate::store::{Store, make_dir};
+use crate::table::SCHEMA;
+use crate::verify::{check_sums, read_manifest, read_recipe};
+use arrow_schema::DataType;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// How to audit.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Rebuild so many rows, drawn by lot, not all.
+    pub sample: Option<u64>,
+    /// Draws other rows: part of the lot.
+    pub lot: u64,
+    /// Compute vectors of a model again as well, and say what that changes.
+    pub rederive: bool,
+    /// The file of a held-out seed.
+    pub seed: Option<PathBuf>,
+    /// Keep the rebuilt release in this folder.
+    pub keep: Option<PathBuf>,
+    /// Where sources, models and tokenizers are; `out` holds the folder of the build while it runs.
+    pub options: Options,
+}
+
+/// How something came out.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The same.
+    Reproduced,
+    /// Something else.
+    Differs,
+    /// It was not made.
+    CouldNotRun,
+}
+
+impl Verdict {
+    fn name(self) -> &'static str {
+        match self {
+            Verdict::Reproduced => "reproduced",
+            Verdict::Differs => "DIFFERS",
+            Verdict::CouldNotRun => "could not run",
+        }
+    }
+}
+
+/// One step of the path.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Step {
+    /// What.
+    pub name: String,
+    /// How it came out.
+    pub verdict: Verdict,
+    /// What differs, or why it could not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub what: Option<String>,
+}
+
+/// A row of a sample that came out otherwise.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Other {
+    /// Path of its file.
+    pub file: String,
+    /// Its id in the release.
+    pub id: String,
+    /// The columns that differ.
+    pub columns: Vec<String>,
+}
+
+/// What an audit came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Audit {
+    /// Name and version of the release.
+    pub release: String,
+    /// Its rows digest.
+    pub rows_digest: Digest,
+    /// Version of the program that built it.
+    pub built_by: String,
+    /// Version of this one.
+    pub audited_by: String,
+    /// The steps, in the order of the path.
+    pub steps: Vec<Step>,
+    /// Rows that were compared.
+    pub rows: u64,
+    /// Those that came out otherwise, of a sample.
+    pub others: Vec<Other>,
+    /// What computing vectors again changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drift: Option<Drift>,
+    /// The worst of the steps.
+    pub verdict: Verdict,
+}
+
+/// Audits a release.
+///
+/// # Errors
+///
+/// When it is no release, or its bytes are not those that it was published with. That something of it does not come out
+/// again is no error.
+pub fn audit(folder: &Path, settings: &Settings) -> Result<Audit> {
+    let manifest = read_manifest(folder)?;
+    if let Some(finding) = check_sums(folder).into_iter().next() {
+        return Err(Error::new(format!("{}: {} {}", folder.display(), finding.file, finding.what))
+            .help("an audit begins with sound bytes: `nihbuild verify` says all that is wrong"));
+    }
+    let recipe = seeded(read_recipe(folder)?, &manifest, settings.seed.as_deref())?;
+    make_dir(&settings.options.out)?;
+    let scratch = tempfile::Builder::new().prefix("audit-").tempdir_in(&settings.options.out);
+    let scratch = scratch.map_err(|e| Error::io("cannot make a folder in", &settings.options.out, e))?;
+    let options = Options {
+        filter: manifest.filter.clone().unwrap_or_default(),
+        seed: match (&recipe.release.seed, manifest.other_seed) {
+            (SeedSource::Number(n), true) => Some(*n),
+            _ => None,
+        },
+        out: scratch.path().to_owned(),
+        pins: vec![folder.join("pins")],
+        packs: Some(folder.join("packs")),
+        ..settings.options.clone()
+    };
+    let mut audit = Audit {
+        release: manifest.title(),
+        rows_digest: manifest.rows_digest,
+        built_by: manifest.nihbuild.clone(),
+        audited_by: env!("CARGO_PKG_VERSION").to_owned(),
+        steps: Vec::new(),
+        rows: 0,
+        others: Vec::new(),
+        drift: None,
+        verdict: Verdict::Reproduced,
+    };
+    match Plan::new(recipe, options) {
+        Err(e) => audit.step("recipe", Verdict::CouldNotRun, Some(e.to_string())),
+        Ok(plan) => {
+            let threads = rayon::ThreadPoolBuilder::new().num_threads(plan.options.jobs.max(1)).build();
+            let threads = threads.map_err(|e| Error::new(format!("cannot start threads: {e}")))?;
+            threads.install(|| audit.run(folder, &manifest, &plan, settings))?;
+        }
+    }
+    audit.verdict = audit.steps.iter().map(|step| step.verdict).max().unwrap_or(Verdict::Reproduced);
+    // What differs weighs more than what was not made because of it.
+    if audit.steps.iter().any(|step| step.verdict == Verdict::Differs) {
+        audit.verdict = Verdict::Differs;
+    }
+    Ok(audit)
+}
+
+/// A recipe with the seed that its release holds out.
+fn seeded(mut recipe: Recipe, manifest: &Manifest, file: Option<&Path>) -> Result<Recipe> {
+    let Some(path) = file else { return Ok(recipe) };
+    if !matches!(recipe.release.seed, SeedSource::HeldOut { .. }) {
+        return Err(Error::new("--seed-file: this release's seed is not held out, it stands in its recipe"));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| Error::io("cannot read the seed from", path, e))?;
+    if Seed::new(text.trim()).digest() != manifest.seed_digest {
+        return Err(Error::new(format!("{} is not the seed of this release: its digest is another", path.display())));
+    }
+    recipe.release.seed = SeedSource::File { file: path.display().to_string() };
+    Ok(recipe)
+}
+
+/// Where a stage stands on the path.
+pub(crate) fn place(stage: &str) -> usize {
+    const PATH: [&str; 10] =
+        ["texts", "haystack", "choose", "select", "distractors", "examples", "localize", "embed", "retrieve", "write"];
+    let first = stage.split(' ').next().unwrap_or_default();
+    PATH.iter().position(|name| *name == first).unwrap_or(PATH.len())
+}
+
+impl Audit {
+    fn step(&mut self, name: &str, verdict: Verdict, what: Option<String>) {
+        self.steps.push(Step { name: name.to_owned(), verdict, what });
+    }
+
+    /// A step that is the same, or names those that are not.
+    fn same(&mut self, name: &str, differing: Vec<String>) {
+        match differing.is_empty() {
+            true => self.step(name, Verdict::Reproduced, None),
+            false => self.step(name, Verdict::Differs, Some(shortened(&differing))),
+        }
+    }
+
+    fn run(&mut self, folder: &Path, manifest: &Manifest, plan: &Plan, settings: &Settings) -> Result<()> {
+        let written = Digest::of(std::fs::read(folder.join("recipe.toml")).unwrap_or_default());
+        let resolved = if Digest::of(plan.resolved()) == written { vec![] } else { vec!["recipe.toml".to_owned()] };
+        self.same("recipe", resolved);
+        let packs = plan.packs.iter().filter(|(l, pack)| manifest.packs.get(l.code()) != Some(&pack.digest()));
+        let packs = packs.map(|(l, _)| format!("packs/{l}.toml")).collect();
+        self.same("packs", packs);
+        let store = Store::new(plan.options.out.join("store"));
+        let known =
+            |name: &str, digest: &Digest| manifest.outputs.get(name).map(|output| (store.output(digest), *output));
+        let mut names: Vec<&String> = manifest.stages.keys().collect();
+        names.sort_by_key(|name| (place(name), (*name).clone()));
+        if let Some(n) = settings.sample {
+            let chosen = lot(manifest, n, settings.lot);
+            let made = pipeline::rows_of(plan, &store, &chosen);
+            let why = made.as_ref().err().map(ToString::to_string);
+            for name in names {
+                // Of a release before format 4 it is known that the inputs are the same.
+                let verdict = match known(name, &manifest.stages[name]) {
+                    Some((Some(now), then)) if now == then => Verdict::Reproduced,
+                    Some((Some(_), _)) => Verdict::Differs,
+                    None if store.output(&manifest.stages[name]).is_some() => Verdict::Reproduced,
+                    _ => continue,
+                };
+                self.step(name, verdict, None);
+            }
+            return match made {
+                Ok(rows) => self.sample(folder, &chosen, &rows),
+                Err(_) => {
+                    self.step("rows", Verdict::CouldNotRun, why);
+                    Ok(())
+                }
+            };
+        }
+        match pipeline::build_with(plan, &store) {
+            Err(e) => {
+                for name in names {
+                    match known(name, &manifest.stages[name]) {
+                        Some((Some(now), then)) if now == then => self.step(name, Verdict::Reproduced, None),
+                        Some((Some(_), _)) => self.step(name, Verdict::Differs, Some("its output".to_owned())),
+                        _ => self.step(name, Verdict::CouldNotRun, None),
+                    }
+                }
+                self.step("rows", Verdict::CouldNotRun, Some(e.to_string()));
+            }
+            Ok(outcome) => {
+                self.stages(manifest, &outcome.manifest);
+                self.files(folder, manifest, &outcome.folder, &outcome.manifest)?;
+                if let Some(keep) = &settings.keep {
+                    keep_release(&outcome.folder, keep)?;
+                }
+            }
+        }
+        if settings.rederive {
+            self.rederive(plan);
+        }
+        Ok(())
+    }
+
+    fn stages(&mut self, then: &Manifest, now: &Manifest) {
+        let source = |m: &Manifest| m.sources.iter().map(|s| (s.name.clone(), s.sha256)).collect::<BTreeMap<_, _>>();
+        self.same("sources", unequal(&source(then), &source(now)));
+        let mut names: Vec<&String> = then.stages.keys().chain(then.outputs.keys()).chain(now.stages.keys()).collect();
+        names.sort_by_key(|name| (place(name), (*name).clone()));
+        names.dedup();
+        for name in names {
+            let key = |m: &Manifest| m.stages.get(name).copied();
+            let output = |m: &Manifest| m.outputs.get(name).copied();
+            let (verdict, what) = match (output(then), output(now)) {
+                (Some(a), Some(b)) if a == b => (Verdict::Reproduced, None),
+                (Some(_), Some(_)) if key(then) == key(now) => {
+                    (Verdict::Differs, Some("other output of the same input"))
+                }
+                (Some(_), Some(_)) => (Verdict::Differs, Some("its input, and its output")),
+                _ if key(then) == key(now) => (Verdict::Reproduced, None),
+                _ => (Verdict::Differs, Some("its input")),
+            };
+            self.step(name, verdict, what.map(str::to_owned));
+        }
+        let pins = |m: &Manifest| m.pins.iter().map(|p| (p.path.clone(), p.sha256)).collect::<BTreeMap<_, _>>();
+        self.same("pins", unequal(&pins(then), &pins(now)));
+    }
+
+    fn files(&mut self, folder: &Path, then: &Manifest, rebuilt: &Path, now: &Manifest) -> Result<()> {
+        let rows = |m: &Manifest| m.files.iter().map(|f| (f.path.clone(), f.rows_digest)).collect::<BTreeMap<_, _>>();
+        let mut differing = unequal(&rows(then), &rows(now));
+        if then.format != now.format {
+            // Other columns give other digests: what both have is compared.
+            let mut left = Vec::new();
+            for path in differing {
+                match shared_columns(&folder.join(&path), &rebuilt.join(&path))? {
+                    columns if columns.is_empty() => {}
+                    columns => left.push(format!("{path} ({})", columns.join(", "))),
+                }
+            }
+            differing = left;
+        }
+        self.rows = now.rows;
+        self.same("rows", differing);
+        let sums = |folder: &Path| -> Result<BTreeMap<String, String>> {
+            let path = folder.join("SHA256SUMS");
+            let text = std::fs::read_to_string(&path).map_err(|e| Error::io("cannot read", &path, e))?;
+            Ok(text.lines().filter_map(|l| l.split_once("  ")).map(|(d, n)| (n.to_owned(), d.to_owned())).collect())
+        };
+        if then.format == now.format {
+            self.same("bytes", unequal(&sums(folder)?, &sums(rebuilt)?));
+        } else {
+            let what = format!("a release of format {}, this program writes {}", then.format, now.format);
+            self.step("bytes", Verdict::CouldNotRun, Some(what));
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, folder: &Path, chosen: &Chosen, rows: &[(String, usize, RowDigests)]) -> Result<()> {
+        self.rows = chosen.values().map(|places| places.len() as u64).sum();
+        let names: Vec<String> = SCHEMA.fields().iter().map(|field| field.name().clone()).collect();
+        let mut missing = self.rows;
+        for (path, place, now) in rows {
+            missing -= 1;
+            let (id, then) = row_of(&folder.join(path), *place)?;
+            let differs = |(name, cell): (&String, &Digest)| {
+                let same = then.get(name).is_none_or(|then| then == cell);
+                (!same).then(|| name.clone())
+            };
+            let columns: Vec<String> = names.iter().zip(&now.cells).filter_map(differs).collect();
+            if !columns.is_empty() {
+                self.others.push(Other { file: path.clone(), id, columns });
+            }
+        }
+        let mut what: Vec<String> =
+            self.others.iter().map(|o| format!("{} ({})", o.id, o.columns.join(", "))).collect();
+        if missing > 0 {
+            what.push(format!("{missing} rows were not made at all"));
+        }
+        self.same("rows", what);
+        Ok(())
+    }
+
+    fn rederive(&mut self, plan: &Plan) {
+        if plan.recipe.translation.is_some() || plan.recipe.written.is_some() {
+            let what = "answers of a service are not asked for again: they cost money, and come out otherwise";
+            self.step("rederive texts", Verdict::CouldNotRun, Some(what.to_owned()));
+        }
+        if plan.recipe.retrieval.embedder != EmbedderName::Onnx {
+            return;
+        }
+        match pipeline::rederive(plan) {
+            Err(e) => self.step("rederive vectors", Verdict::CouldNotRun, Some(e.to_string())),
+            Ok(drift) => {
+                let what = format!(
+                    "components {} of {} differ (by at most {}), ranks {} of {}, prompts {} of {}",
+                    drift.components_differ,
+                    drift.components,
+                    drift.largest,
+                    drift.ranks_differ,
+                    drift.ranks,
+                    drift.prompts_differ,
+                    drift.prompts
+                );
+                let verdict = if drift.prompts_differ == 0 { Verdict::Reproduced } else { Verdict::Differs };
+                self.step("rederive vectors", verdict, Some(what));
+                self.drift = Some(drift);
+            }
+        }
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let mut out = format!("{}\n", self.release);
+        if self.built_by != self.audited_by {
+            out += &format!("  built by nihbuild {}, audited by {}\n", self.built_by, self.audited_by);
+        }
+        let width = self.steps.iter().map(|step| step.name.len()).max().unwrap_or(0);
+        for Step { name, verdict, what } in &self.steps {
+            let what = what.as_ref().map_or(String::new(), |what| format!("  {what}"));
+            out += &format!("  {name:width$}  {}{what}\n", verdict.name());
+        }
+        out += &format!("{} rows compared: {}\nrows digest {}\n", self.rows, self.verdict.name(), self.rows_digest);
+        out
+    }
+}
+
+fn shortened(all: &[String]) -> String {
+    let more = if all.len() > 5 { format!(" and {} more", all.len() - 5) } else { String::new() };
+    all.iter().take(5).cloned().collect::<Vec<_>>().join(", ") + &more
+}
+
+/// Names that are not the same in both.
+fn unequal<T: PartialEq>(a: &BTreeMap<String, T>, b: &BTreeMap<String, T>) -> Vec<String> {
+    let mut names: Vec<&String> = a.keys().chain(b.keys()).filter(|name| a.get(*name) != b.get(*name)).collect();
+    names.sort();
+    names.dedup();
+    names.into_iter().cloned().collect()
+}
+
+/// Draws rows: by the release's digest and a number, so that an auditor can say which.
+fn lot(manifest: &Manifest, n: u64, lot: u64) -> Chosen {
+    let total = manifest.rows;
+    let n = n.min(total);
+    let seed = Seed::new(&format!("audit {} {lot}", manifest.rows_digest));
+    let mut draw = seed.derive("lot", "");
+    let mut numbers = BTreeSet::new();
+    while (numbers.len() as u64) < n {
+        numbers.insert(draw.below(total as usize) as u64);
+    }
+    let mut chosen = Chosen::new();
+    let mut first = 0;
+    for file in &manifest.files {
+        let own = numbers.range(first..first + file.rows).map(|number| (number - first) as usize);
+        let own: BTreeSet<usize> = own.collect();
+        if !own.is_empty() {
+            chosen.insert(file.path.clone(), own);
+        }
+        first += file.rows;
+    }
+    chosen
+}
+
+/// A row of a data file: its id, and the digests of its values by column.
+fn row_of(path: &Path, place: usize) -> Result<(String, BTreeMap<String, Digest>)> {
+    let fault = |e: &dyn std::fmt::Display| Error::new(format!("row {place} cannot be read: {e}")).at(path.display());
+    let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| fault(&e))?;
+    let mut batches = builder.with_offset(place).with_limit(1).build().map_err(|e| fault(&e))?;
+    let batch = batches.next().ok_or_else(|| fault(&"it is not there"))?.map_err(|e| fault(&e))?;
+    let digests = RowDigests::of(&batch, 0, &mut RowEncoder::default());
+    let columns = batch.schema_ref().fields().iter().zip(digests.cells);
+    // A column of another type than today's cannot be compared.
+    let columns =
+        columns.filter(|(field, _)| SCHEMA.field_with_name(field.name()).is_ok_and(|now| now == field.as_ref()));
+    Ok((digests.id, columns.map(|(field, cell)| (field.name().clone(), cell)).collect()))
+}
+
+/// Of two data files, the columns that both have and that differ.
+fn shared_columns(a: &Path, b: &Path) -> Result<Vec<String>> {
+    let columns = |path: &Path| -> Result<BTreeMap<String, (DataType, Digest)>> {
+        let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file)
+            .map_err(|e| Error::new(format!("cannot be read: {e}")).at(path.display()))?;
+        let fields = builder.schema().fields().clone();
+        let columns = fields.iter().zip(FileDigests::read(path)?.columns);
+        Ok(columns.map(|(field, digest)| (field.name().clone(), (field.data_type().clone(), digest))).collect())
+    };
+    let (a, b) = (columns(a)?, columns(b)?);
+    let differs = |(name, (kind, digest)): &(&String, &(DataType, Digest))| {
+        b.get(*name).is_some_and(|(other_kind, other)| other_kind == kind && other != digest)
+    };
+    Ok(a.iter().filter(differs).map(|(name, _)| name.clone()).collect())
+}
+
+/// Moves the rebuilt release to where it is wanted.
+fn keep_release(rebuilt: &Path, keep: &Path) -> Result<()> {
+    if keep.exists() {
+        return Err(Error::new(format!("--keep: {} is there already", keep.display())));
+    }
+    if let Some(above) = keep.parent().filter(|above| !above.as_os_str().is_empty()) {
+        make_dir(above)?;
+    }
+    std::fs::rename(rebuilt, keep)
+        .map_err(|e| Error::io("cannot rename to", keep, e).help("give a folder on the same file system as --out"))
+}

@@ -1,0 +1,158 @@
+//! Checks of a release's bytes: SHA256SUMS against the files, and both against the statement of provenance.
+//!
+//! A file's digest stands in two places. Where one of them and the file disagree with the other, that other one is at
+//! fault: so one changed byte is one finding, about the file that it is in.
+
+use super::Finding;
+use super::layout::{is_inside, list};
+use crate::digests;
+use crate::hash::Digest;
+use crate::provenance;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+pub(super) const SUMS: &str = "SHA256SUMS";
+
+/// What every release holds beside data and packs.
+const ALWAYS: [&str; 3] = ["README.md", "manifest.json", "recipe.toml"];
+
+/// What every release holds since format 4.
+pub(super) const SINCE_4: [&str; 3] = [provenance::FILE, digests::ROWS, digests::COLUMNS];
+
+/// The bytes of a release.
+#[derive(Default)]
+pub(super) struct Bytes {
+    pub(super) findings: Vec<Finding>,
+    /// Files that are not those of the release: what they hold says nothing.
+    pub(super) damaged: BTreeSet<String>,
+    /// SHA-256 and size of the files as they are.
+    pub(super) found: BTreeMap<String, (Digest, u64)>,
+    /// What SHA256SUMS says.
+    pub(super) listed: BTreeMap<String, Digest>,
+}
+
+/// Every file of the release stands in SHA256SUMS with the digest it has, and nothing else is there.
+pub fn check_sums(folder: &Path) -> Vec<Finding> {
+    Bytes::check(folder).findings
+}
+
+impl Bytes {
+    pub(super) fn check(folder: &Path) -> Bytes {
+        let mut bytes = Bytes::default();
+        let mut there = Vec::new();
+        list(folder, "", &mut there);
+        let hash = |name: &String| {
+            let path = folder.join(name);
+            let regular = std::fs::symlink_metadata(&path).is_ok_and(|about| about.is_file());
+            regular.then(|| Some((name.clone(), Digest::of_file(&path).ok()?))).flatten()
+        };
+        bytes.found = there.par_iter().with_max_len(1).filter_map(hash).collect();
+        let Ok(text) = std::fs::read(folder.join(SUMS)) else {
+            bytes.find(SUMS, "is missing or cannot be read");
+            return bytes;
+        };
+        let mut wrong = bytes.read_sums(&text);
+        let trusted = bytes.found.get(provenance::FILE).map(|(d, _)| *d) == bytes.listed.get(provenance::FILE).copied();
+        let statement = std::fs::read_to_string(folder.join(provenance::FILE)).ok();
+        let subjects = statement.as_deref().and_then(provenance::subjects);
+        bytes.compare(subjects.as_ref(), trusted, &mut wrong);
+        if let Some(first) = wrong.first() {
+            let more = if wrong.len() > 1 { format!(" (and {} more)", wrong.len() - 1) } else { String::new() };
+            bytes.find(SUMS, format!("{first}{more}"));
+        }
+        for name in there.iter().filter(|name| !is_known(name)) {
+            if bytes.listed.contains_key(name) {
+                bytes.find(name, "is no file of a release");
+            }
+        }
+        bytes
+    }
+
+    fn find(&mut self, file: &str, what: impl Into<String>) {
+        self.findings.push(Finding::of(file, None, what));
+    }
+
+    /// Reads SHA256SUMS; what is wrong with its lines.
+    fn read_sums(&mut self, text: &[u8]) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for (n, line) in text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
+            let line = String::from_utf8_lossy(line);
+            let at = n + 1;
+            match line.split_once("  ").and_then(|(hex, name)| Some((name, Digest::parse(hex)?))) {
+                Some((name, digest)) if is_inside(name) => drop(self.listed.insert(name.to_owned(), digest)),
+                Some((name, _)) => wrong.push(format!("line {at} names {name:?}, which is not inside the release")),
+                None => wrong.push(format!("line {at} is not `<SHA-256>  <path>`: {line:?}")),
+            }
+        }
+        wrong
+    }
+
+    fn compare(&mut self, subjects: Option<&BTreeMap<String, Digest>>, trusted: bool, wrong: &mut Vec<String>) {
+        let second = |name: &str| subjects.and_then(|subjects| subjects.get(name).copied());
+        let mut names: BTreeSet<String> = self.listed.keys().chain(self.found.keys()).cloned().collect();
+        names.extend(subjects.into_iter().flat_map(BTreeMap::keys).cloned());
+        names.extend(ALWAYS.map(str::to_owned));
+        names.remove(SUMS);
+        let mut strange = Vec::new();
+        for name in names {
+            let (first, second) = (self.listed.get(&name).copied(), second(&name));
+            match (self.found.get(&name).copied(), first, second) {
+                (Some((found, _)), Some(first), second) if found == first => {
+                    if trusted && second.is_some_and(|second| second != found) {
+                        strange.push(name);
+                    }
+                }
+                (Some((found, _)), Some(_), Some(second)) if found == second => {
+                    wrong.push(format!(
+                        "gives {name} another SHA-256 than it has, and than {} gives it",
+                        provenance::FILE
+                    ));
+                }
+                (Some((found, size)), Some(first), _) => {
+                    self.find(&name, format!("its {size} bytes have SHA-256 {found}, SHA256SUMS says {first}"));
+                    self.damaged.insert(name);
+                }
+                (Some((found, _)), None, Some(second)) if found == second => {
+                    wrong.push(format!("has no line for {name}"));
+                }
+                (Some(_), None, _) => self.find(&name, "is not listed in SHA256SUMS"),
+                (None, Some(_), None) if subjects.is_some() && name != provenance::FILE => {
+                    wrong.push(format!(
+                        "names {name:?}, which is not there and which {} does not name",
+                        provenance::FILE
+                    ));
+                }
+                (None, Some(_), _) => {
+                    self.find(&name, "is listed in SHA256SUMS but cannot be read");
+                    self.damaged.insert(name);
+                }
+                (None, None, _) => {
+                    self.find(&name, "is missing");
+                    self.damaged.insert(name);
+                }
+            }
+        }
+        if let Some(first) = strange.first() {
+            let what =
+                format!("gives {} files another SHA-256 than they have and SHA256SUMS says: {first}", strange.len());
+            self.find(provenance::FILE, what);
+        }
+    }
+
+    /// Files without which nothing can be said of the others.
+    pub(super) fn beyond(&self) -> Option<&String> {
+        self.damaged
+            .iter()
+            .find(|name| ["manifest.json", "recipe.toml"].contains(&name.as_str()) || name.starts_with("packs/"))
+    }
+}
+
+fn is_known(name: &str) -> bool {
+    let folders = ["data/", "packs/", "pins/", "compact/"];
+    name == SUMS
+        || name == "judge.json"
+        || ALWAYS.contains(&name)
+        || SINCE_4.contains(&name)
+        || folders.iter().any(|folder| name.starts_with(folder))
+}
