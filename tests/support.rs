@@ -249,7 +249,12 @@ pub fn change_list(file: &Path, column: &str, row: usize, with: &dyn Fn(Vec<Stri
 
 /// Changes the numbers of the needle spans of one row of a file, by span and name.
 pub fn change_spans(file: &Path, row: usize, with: &dyn Fn(usize, &str, i64) -> i64) {
-    replace(file, "needle_spans", &|lists| {
+    change_numbers(file, "needle_spans", row, with);
+}
+
+/// Changes the numbers in the structs of a list of one row of a file, by element and name.
+pub fn change_numbers(file: &Path, column: &str, row: usize, with: &dyn Fn(usize, &str, i64) -> i64) {
+    replace(file, column, &|lists| {
         let lists = lists.as_list::<i32>();
         let (from, to) = (lists.value_offsets()[row] as usize, lists.value_offsets()[row + 1] as usize);
         let spans = lists.values().as_struct();
@@ -321,4 +326,30 @@ impl Sound {
         }
         report
     }
+}
+
+/// Computes every digest of a release anew, so that nothing but what its rows say is out of order.
+pub fn sign(release: &Path) {
+    let path = release.join("manifest.json");
+    let mut manifest: nihbuild::manifest::Manifest =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let mut all = nihbuild::digests::Digests::new();
+    for file in &mut manifest.files {
+        let data = release.join(&file.path);
+        let found = nihbuild::digests::FileDigests::read(&data).unwrap();
+        (file.sha256, file.bytes) = Digest::of_file(&data).unwrap();
+        file.rows_digest = found.rows_digest();
+        all.insert(file.path.clone(), found);
+    }
+    let digests = manifest.files.iter().map(|file| (file.path.as_str(), file.rows_digest));
+    manifest.rows_digest = nihbuild::hash::release_digest(digests);
+    let names: Vec<String> = SCHEMA.fields().iter().map(|field| field.name().clone()).collect();
+    nihbuild::digests::write(release, &all, &names).unwrap();
+    std::fs::write(&path, serde_json::to_string_pretty(&manifest).unwrap() + "\n").unwrap();
+    let statement = release.join(nihbuild::provenance::FILE);
+    let _ = std::fs::remove_file(&statement);
+    let listed = bytes_of(release).into_iter().filter(|(name, _)| name != "SHA256SUMS");
+    let sums = listed.map(|(name, bytes)| (name, Digest::of(bytes))).collect();
+    std::fs::write(statement, nihbuild::provenance::statement(&manifest, &sums)).unwrap();
+    reseal(release);
 }

@@ -89,7 +89,18 @@ impl Bytes {
     }
 
     fn compare(&mut self, subjects: Option<&BTreeMap<String, Digest>>, trusted: bool, wrong: &mut Vec<String>) {
-        let second = |name: &str| subjects.and_then(|subjects| subjects.get(name).copied());
+        // Where all that it says holds, the statement itself is one that is only not listed.
+        let holds = |(name, digest): (&String, &Digest)| self.found.get(name).is_some_and(|(found, _)| found == digest);
+        let vouched = subjects.is_some_and(|subjects| subjects.iter().all(holds));
+        let own = self
+            .found
+            .get(provenance::FILE)
+            .map(|(found, _)| *found)
+            .filter(|_| vouched && !self.listed.contains_key(provenance::FILE));
+        let second = |name: &str| match name == provenance::FILE {
+            true => own,
+            false => subjects.and_then(|subjects| subjects.get(name).copied()),
+        };
         let mut names: BTreeSet<String> = self.listed.keys().chain(self.found.keys()).cloned().collect();
         names.extend(subjects.into_iter().flat_map(BTreeMap::keys).cloned());
         names.extend(ALWAYS.map(str::to_owned));
@@ -127,10 +138,8 @@ impl Bytes {
                     self.find(&name, "is listed in SHA256SUMS but cannot be read");
                     self.damaged.insert(name);
                 }
-                (None, None, _) => {
-                    self.find(&name, "is missing");
-                    self.damaged.insert(name);
-                }
+                (None, None, Some(_)) => self.find(&name, format!("is missing, and {} names it", provenance::FILE)),
+                (None, None, None) => self.find(&name, "is missing"),
             }
         }
         if let Some(first) = strange.first() {
