@@ -94,10 +94,10 @@ impl Page {
             }
         }
         if rows.skipped_files > 0 {
-            let which = if rows.read_files == 0 { "none" } else { "the others" };
+            let rest = if rows.read_files == 0 { "no file was read" } else { "the others were read" };
             let _ = writeln!(
                 out,
-                "  {} files are equal by the SHA-256 of both manifests; {which} were read (--full reads all)",
+                "  {} files are equal by the SHA-256 of both manifests, {rest} (--full reads all)",
                 rows.skipped_files
             );
         }
@@ -243,7 +243,7 @@ impl Page {
                 .collect();
             let _ = writeln!(out, "  {:<wide$}  {}", row.id, kinds.join(", "));
         }
-        out + &more(all as usize, rows.len(), "  ")
+        out + &more(all as usize, rows.len(), "")
     }
 
     fn ids(&self, what: &str, ids: &[String], all: u64) -> String {
@@ -251,7 +251,7 @@ impl Page {
             return String::new();
         }
         let list: String = ids.iter().map(|id| format!("  {id}\n")).collect();
-        format!("\n{what}\n{list}{}", more(all as usize, ids.len(), "  "))
+        format!("\n{what}\n{list}{}", more(all as usize, ids.len(), ""))
     }
 }
 

@@ -180,21 +180,31 @@ fn only(a: &[Value], b: &[Value]) -> Vec<String> {
     only
 }
 
+/// Fields that say what a struct is about, and stand first.
+const ABOUT: [&str; 3] = ["language", "tokenizer", "role"];
+
 /// Two structs at one place of a list: the fields that differ.
 fn fields(n: usize, a: &Value, b: &Value) -> (String, String) {
-    let names = |value: &Value| value.as_object().map(|o| o.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
-    let all = if a.is_object() { names(a) } else { names(b) };
-    let named = ["language", "tokenizer", "role"];
-    let told = |value: &Value| match value {
-        Value::Object(object) => {
-            let differs = |name: &&String| a.get(*name) != b.get(*name) || named.contains(&name.as_str());
-            let list: Vec<String> =
-                all.iter().filter(differs).map(|name| format!("{name} {}", plain(&object[name.as_str()]))).collect();
-            format!("{}. {}", n + 1, list.join(", "))
-        }
+    let told = |mine: &Value, other: &Value| match mine {
+        Value::Object(_) => format!("{}. {}", n + 1, object(mine, &|name| mine.get(name) != other.get(name))),
         _ => "(none)".to_owned(),
     };
-    (told(a), told(b))
+    (told(a, b), told(b, a))
+}
+
+/// A struct as text: what it is about, then those of its other fields that are wanted, if they hold anything.
+fn object(value: &Value, wanted: &dyn Fn(&str) -> bool) -> String {
+    let about: Vec<&str> = ABOUT.iter().filter_map(|name| value.get(*name)?.as_str()).collect();
+    let rest =
+        value.as_object().into_iter().flatten().filter(|(name, _)| !ABOUT.contains(&name.as_str()) && wanted(name));
+    let rest: Vec<(&String, String)> =
+        rest.map(|(name, value)| (name, plain(value))).filter(|(_, text)| !text.is_empty()).collect();
+    let rest = match (&about[..], &rest[..]) {
+        // A name and one value need no third word.
+        ([_], [(_, only)]) => only.clone(),
+        _ => rest.iter().map(|(name, text)| format!("{name} {text}")).collect::<Vec<_>>().join(", "),
+    };
+    if about.is_empty() { rest } else { format!("{}: {rest}", about.join(" ")) }
 }
 
 fn plain(value: &Value) -> String {
@@ -202,9 +212,7 @@ fn plain(value: &Value) -> String {
         Value::Null => "(null)".to_owned(),
         Value::String(text) => text.clone(),
         Value::Array(list) => list.iter().map(plain).collect::<Vec<_>>().join(" | "),
-        Value::Object(object) => {
-            object.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect::<Vec<_>>().join(", ")
-        }
+        Value::Object(_) => object(value, &|_| true),
         other => other.to_string(),
     }
 }

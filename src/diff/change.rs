@@ -1,11 +1,12 @@
 //! What changed in a row that both releases have.
 
-use super::columns::{Columns, equal};
+use super::columns::{Columns, equal, json};
 use crate::table::text;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use serde_json::Value;
 
 /// A kind of change. A row may have several.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -13,7 +14,8 @@ use serde::Serialize;
 pub enum Kind {
     /// The question.
     Question,
-    /// The gold, or what else is accepted: `answers`, `answer_variants`, `answers_by_language`, `expected`.
+    /// The gold, or what else is accepted: `answers`, `answer_variants`, `expected`, and `answers_by_language` in languages
+    /// that both releases have.
     Answer,
     /// The text of the prompt.
     Prompt,
@@ -170,6 +172,8 @@ pub fn changed(a: (&RecordBatch, usize), b: (&RecordBatch, usize), columns: &Col
                 true => Kind::Prompt,
                 false => Kind::Other,
             }),
+            // The gold in one more language is no other gold: the row's own is in `answers`.
+            "answers_by_language" if same_where_both(x, y) => kinds.push(Kind::Other),
             name => kinds.push(Kind::of(name)),
         }
         if field.name() == "distractor_ids" {
@@ -186,6 +190,15 @@ pub fn changed(a: (&RecordBatch, usize), b: (&RecordBatch, usize), columns: &Col
     kinds.dedup();
     let id = text(a.0, "id", a.1).to_owned();
     Changed { id, file: String::new(), moved_to: None, kinds, columns: names, distractors }
+}
+
+/// Are the answers the same in the languages that both have?
+fn same_where_both(a: (&ArrayRef, usize), b: (&ArrayRef, usize)) -> bool {
+    let of = |(array, row): (&ArrayRef, usize)| json(array, row, array.data_type());
+    let (a, b) = (of(a), of(b));
+    let all = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let (a, b) = (all(&a), all(&b));
+    !a.is_empty() && !b.is_empty() && a.iter().all(|x| b.iter().all(|y| x["language"] != y["language"] || x == y))
 }
 
 fn strs(list: &ArrayRef) -> Vec<&str> {

@@ -152,7 +152,7 @@ fn recipe(a: &Release, b: &Release) -> Result<Vec<Step>> {
     let seed = |keys: &BTreeMap<String, String>, digest: Digest| {
         let said = keys.iter().filter(|(key, _)| key.starts_with("release.seed"));
         let mut seed: Vec<(String, Option<String>)> = said.map(|(k, v)| (k.clone(), Some(v.clone()))).collect();
-        seed.push(("digest".to_owned(), Some(digest.to_string())));
+        seed.push(("seed_digest".to_owned(), Some(digest.to_string())));
         seed
     };
     let rest = |keys: BTreeMap<String, String>| {

@@ -98,13 +98,13 @@ impl Versions {
     pub(super) fn of(a: &Side, b: &Side, verdict: Verdict) -> Versions {
         let none = |note: &str| Versions { step: None, enough: None, note: note.to_owned() };
         if a.name != b.name {
-            return none("releases of two names: their versions say nothing of each other");
+            return none("is not compared: the releases have two names");
         }
         if a.part != b.part {
-            return none("a part has the version of the whole");
+            return none("is not compared: a part has the version of the whole");
         }
         let (Some(x), Some(y)) = (numbers(&a.version), numbers(&b.version)) else {
-            return none("the versions are not three numbers");
+            return none("is not compared: one is not three numbers");
         };
         let (step, size) = match () {
             () if y < x => ("back", Verdict::Same),
