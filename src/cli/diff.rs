@@ -187,7 +187,7 @@ impl Page {
         let by = if walk.stages_by == "key" { "what goes into them" } else { "their output" };
         let state = match differ.len() {
             0 => format!("same by {by}"),
-            n => format!("{n} of {} differ by {by}", stages.len()),
+            n => format!("{n} of {} differ by {by}, the first is {}", stages.len(), differ[0]),
         };
         let mark = if first.is_some_and(|first| first.is_stage) { "   <- the first difference" } else { "" };
         let _ = writeln!(out, "  {:<12}{state}{}", "stages", self.strong(mark));

@@ -221,7 +221,6 @@ fn plain(value: &Value) -> String {
 /// reader sees as one. Beyond `most` lines it is cut, and says so.
 fn fold(text: &str, width: usize, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    let mut chars = 0;
     for paragraph in text.split('\n') {
         let mut line = String::new();
         let mut wide = 0;
@@ -243,11 +242,9 @@ fn fold(text: &str, width: usize, most: usize) -> Vec<String> {
                 line.push_str(piece);
                 wide += piece.width();
             }
-            chars += word.chars().count();
             if lines.len() >= most {
                 lines.truncate(most);
-                let left = text.chars().count().saturating_sub(chars);
-                lines.push(format!("... and {left} more characters"));
+                lines.push(format!("... ({} characters in all)", text.chars().count()));
                 return lines;
             }
         }
