@@ -10,6 +10,7 @@ mod collections;
 mod command;
 mod coreference;
 mod crosslingual;
+mod diff;
 mod embeddings;
 mod fetching;
 mod languages;

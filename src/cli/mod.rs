@@ -1,7 +1,10 @@
 //! The command line: one short function a verb.
 
+mod diff;
+mod side;
 mod summary;
 
+use self::diff::DiffArgs;
 use self::summary::summary;
 use crate::error::{Error, Result};
 use crate::language::Language;
@@ -44,6 +47,8 @@ enum Verb {
     Verify(VerifyArgs),
     /// Print one prompt of a release with its needles marked
     Show(ShowArgs),
+    /// Compare two releases: which rows differ, where that began, and what it does to scores
+    Diff(DiffArgs),
     /// Print a script that completes command lines, for a shell to read
     Completions {
         /// The shell
@@ -179,6 +184,7 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Fetch(args) => fetch(args),
         Verb::Verify(args) => verify_release(args),
         Verb::Show(args) => show_row(args),
+        Verb::Diff(args) => diff::diff(args),
         Verb::Completions { shell } => completions(shell),
     }
 }
