@@ -3,6 +3,7 @@
 mod http;
 mod support;
 
+mod audit;
 mod babi;
 mod build;
 mod collections;

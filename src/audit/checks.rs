@@ -36,6 +36,7 @@ checks![
     QuestionChanged "question_changed" "question asks something else",
     NamesChangeAnswer "names_change_answer" "names read as printed give another answer",
     LabelWrong "label_wrong" "answer is not what the facts say",
+    LabelAmbiguous "label_ambiguous" "facts allow other answers too",
     OtherAnswer "other_answer" "answer is another row's",
     // Faults of wording.
     UnknownName "unknown_name" "asked person under no known name",
@@ -51,6 +52,7 @@ checks![
     // Rows against each other.
     MissingLanguage "missing_language" "language without a file",
     Misaligned "misaligned" "row is not that of its place",
+    SentencesDiffer "sentences_differ" "more or fewer sentences than facts",
     OrderDiffers "order_differs" "facts name other persons, or in another order",
     MissingRow "missing_row" "row is missing",
     SurplusRow "surplus_row" "row too many",
@@ -60,7 +62,8 @@ checks![
     // What a long context makes of a row.
     OneBlock "one_block" "all facts stand in one block",
     FactMissing "fact_missing" "facts of the story are not in the prompt",
-    DistractorNames "distractor_names" "distractors name the story's people",
+    DistractorCast "distractor_cast" "distractors name one of all the stories' people",
+    DistractorNames "distractor_names" "distractors name a person of the row's story",
     DistractorAsked "distractor_asked" "distractors name the asked person",
     DistractorAnswer "distractor_answer" "distractors hold the answer",
     PositionFixed "position_fixed" "answer always at one depth",

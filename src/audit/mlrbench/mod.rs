@@ -5,21 +5,31 @@
 //!
 //! # Figures
 //!
-//! Rows by language, of 1000 unless said otherwise. Those of asked persons, answers, blank targets, doubled marks and blocks are the same
-//! that were measured by hand on these files.
+//! Rows by language. All are those that were measured by hand on these files, row by row, but where a line below says otherwise.
 //!
-//! | | ar | de | en | es | vi | zh |
-//! |---|---|---|---|---|---|---|
-//! | asked person absent, of 666 | 0 | 0 | 0 | 0 | 0 | 135 |
-//! | answer absent, of 566 | 164 | 1 | 0 | 31 | 82 | 116 |
-//! | blank target | 0 | 4 | 0 | 0 | 0 | 0 |
-//! | doubled marks | 1000 | 0 | 0 | 0 | 0 | 999 |
-//! | one person under several names | 0 | 0 | 0 | 0 | 0 | 569 |
-//! | `before` asked as `in front of`, of 100 | 10 | 0 | 0 | 5 | 0 | 49 |
-//! | `What is X east of?` asked otherwise, of 46 | 46 | 0 | 0 | 5 | 46 | 26 |
-//! | prompts with all facts in one block, of 100 | 3 | 1 | 3 | 4 | 4 | 100 |
+//! | | ar | de | en | es | hi | vi | zh |
+//! |---|---|---|---|---|---|---|---|
+//! | asked person absent, of 666 | 0 | 0 | 0 | 0 | | 0 | 135 |
+//! | answer absent, of 566 (hi: of 57 prompts) | 164 | 1 | 0 | 31 | 31 | 82 | 116 |
+//! | blank target, of 1000 | 0 | 4 | 0 | 0 | | 0 | 0 |
+//! | doubled marks, of 1000 | 1000 | 0 | 0 | 0 | | 0 | 999 |
+//! | invisible characters, of 1000 | 0 | 0 | 0 | 3 | | 0 | 26 |
+//! | one person under several names, of 1000 | 0 | 0 | 0 | 0 | | 0 | 569 |
+//! | *before* asked as *in front of*, of 100 | 10 | 0 | 0 | 5 | | 0 | 49 |
+//! | *What is X east of?* asked otherwise, of 46 | 46 | 0 | 0 | 5 | | 46 | 26 |
+//! | *before* that may also be *in front of*, of 100 | 0 | 100 | 0 | 0 | | 88 | 0 |
+//! | facts in one block, of 100 | 3 | 1 | 3 | 4 | 16 | 4 | 100 |
+//! | distractors name one of all eight people, of 100 | | | 89 | | | | |
+//! | distractors name the asked person, of 67 | | | 33 | | | | |
+//! | distractors hold the answer, of 57 | | | 14 | | | | |
 //!
-//! (Of stories with two facts, these stand side by side now and then by chance.)
+//! - Invisible characters: the three Spanish rows are targets (752 and two behind it), which the count by hand left out.
+//! - Facts in one block: outside Chinese, by chance, mostly in stories of two facts; and in Hindi where a mark is missing.
+//! - Distractors hold the answer: by hand 11 in English. The other three (stories 306, 324 and 340) hold *bathrooms* and *bedrooms*,
+//!   which the project's matching takes for forms of the answer.
+//! - Rows that cannot be answered as printed: here those with any cause of the table ([`Check::is_unanswerable`]), which is a union of stated
+//!   rules. The shares by hand (zh 38.4%, ar 17.8, vi 6.2, es 3.8, de 1.0) came from reading and judge each row whole: where the
+//!   form of an answer is another but can be told, they let it pass, so that these numbers differ from them both ways.
 
 mod prompts;
 mod questions;

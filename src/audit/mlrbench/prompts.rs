@@ -6,7 +6,8 @@ use crate::audit::set::answers::Looked;
 use crate::audit::set::lengths::{Lengths, Nominal};
 use crate::audit::{Audit, Check, Finding, cut};
 use crate::error::{Error, Result};
-use crate::source::released::{ReleasedItem, asked};
+use crate::language::STORY_ACTORS;
+use crate::source::released::{ReleasedItem, asked, names_its_answer, stands_in};
 use crate::store::sorted_dir;
 use crate::story::Fact;
 use crate::tokenizer::Tokenizer;
@@ -91,6 +92,10 @@ pub(super) fn audit(
                 if *length > 0 {
                     one.placed(audit, &prompts, bare.get(voice.code.as_str()).map_or(&[], Vec::as_slice));
                 } else {
+                    // Where there is a file of stories, its rows were looked at already.
+                    if !audit.summary.get(&Check::AnswerAbsent).is_some_and(|all| all.contains_key(&voice.code)) {
+                        one.answered(audit, &prompts);
+                    }
                     bare.insert(&voice.code, prompts);
                 }
             }
@@ -176,6 +181,18 @@ impl File<'_> {
         audit.notes.push(lengths.note(&self.name, self.tokenizer.name(), self.nominal));
     }
 
+    /// Prompts without distractors whose answer should stand in them.
+    fn answered(&self, audit: &mut Audit, prompts: &[Prompt]) {
+        let named = |prompt: &&Prompt| prompt.story().and_then(|n| self.items.get(n)).is_some_and(names_its_answer);
+        for prompt in prompts.iter().filter(named) {
+            audit.looked(Check::AnswerAbsent, &self.voice.code, 1);
+            let context = prompt.context().unwrap_or_default();
+            if !stands_in(&prompt.target, context, &self.voice.pack) {
+                self.add(audit, prompt, Check::AnswerAbsent, format!("{:?} is not in the context", prompt.target));
+            }
+        }
+    }
+
     /// What distractors do to a story. `bare` are the prompts without them.
     fn placed(&self, audit: &mut Audit, prompts: &[Prompt], bare: &[Prompt]) {
         let code = &self.voice.code;
@@ -219,6 +236,11 @@ impl File<'_> {
             let names = roles.iter().filter_map(|role| self.voice.names.get(*role as usize)).flatten();
             names.filter(|name| names_person(&placed.distractors, name)).cloned().collect()
         };
+        audit.looked(Check::DistractorCast, code, 1);
+        let found = named(&(0..STORY_ACTORS as u8).collect());
+        if !found.is_empty() {
+            self.add(audit, prompt, Check::DistractorCast, found.join(", "));
+        }
         audit.looked(Check::DistractorNames, code, 1);
         let found = named(&item.story.facts.iter().flat_map(roles).collect());
         if !found.is_empty() {
@@ -232,7 +254,7 @@ impl File<'_> {
                 self.add(audit, prompt, Check::DistractorAsked, found.join(", "));
             }
         }
-        if item.story.question.answered_by().is_some() && !prompt.target.trim().is_empty() {
+        if names_its_answer(item) && !prompt.target.trim().is_empty() {
             audit.looked(Check::DistractorAnswer, code, 1);
             if Looked::for_in(&[prompt.target.as_str()], &placed.distractors, self.voice.pack.matching()).is_whole() {
                 self.add(audit, prompt, Check::DistractorAnswer, format!("{:?}", prompt.target));

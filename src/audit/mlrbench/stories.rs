@@ -49,9 +49,15 @@ pub(super) fn audit(audit: &mut Audit, name: &str, voice: &Voice, rows: &[Row], 
     let group = &voice.code;
     if group == "en" {
         audit.looked(Check::LabelWrong, group, items.len() as u64);
+        audit.looked(Check::LabelAmbiguous, group, items.len() as u64);
         for fault in labels(items) {
             let row = &rows[fault.row - 1];
-            audit.add(file.finding(row, Check::LabelWrong, format!("{}: {:?}", fault.reason, fault.label)));
+            let gives = |item: &ReleasedItem| matches!(item.story.solve(), Solution::Unique { .. });
+            let check = match items.get(fault.row - 1).is_some_and(gives) {
+                true => Check::LabelWrong,
+                false => Check::LabelAmbiguous,
+            };
+            audit.add(file.finding(row, check, format!("{}: {:?}", fault.reason, fault.label)));
         }
     }
     // Only rows that stand where they should can be held against their story.
@@ -189,12 +195,13 @@ fn facts(audit: &mut Audit, file: &File<'_>, pairs: &[(&Row, &ReleasedItem)]) {
     let (code, names) = (&file.voice.code, &file.voice.names);
     for (row, item) in pairs {
         let sentences = sentences(&row.passage);
-        audit.looked(Check::OrderDiffers, code, 1);
+        audit.looked(Check::SentencesDiffer, code, 1);
         if sentences.len() != item.story.facts.len() {
             let what = format!("{} sentences, the story has {} facts", sentences.len(), item.story.facts.len());
-            audit.add(file.finding(row, Check::OrderDiffers, what));
+            audit.add(file.finding(row, Check::SentencesDiffer, what));
             continue;
         }
+        audit.looked(Check::OrderDiffers, code, 1);
         let differs = |n: usize| {
             let sentence = sentences[n];
             let message = item.story.facts[n].message();

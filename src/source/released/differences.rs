@@ -220,8 +220,7 @@ fn compare_row(row: &Row, item: &ReleasedItem, pack: &Pack, names: &[Vec<String>
     let all: Vec<Option<&String>> = asked.into_iter().map(|role| printed(&row.question, role, names)).collect();
     let absent = |name: &&String| !row.passage.contains(name.as_str());
     let several = |role: &Vec<String>| role.iter().filter(|name| row.passage.contains(name.as_str())).count() > 1;
-    let named =
-        story.question.answered_by().is_some() || matches!(item.label, Some(Answer::Objects(objects)) if objects != 0);
+    let named = names_its_answer(item);
     compared.answer_named += usize::from(named);
     let texts = [&row.passage, &row.question, &row.target];
     for (fault, found) in [
@@ -252,8 +251,13 @@ pub(crate) fn asked(item: &ReleasedItem) -> impl Iterator<Item = u8> {
     [Slot::A, Slot::B].into_iter().filter(|slot| name.has(*slot)).map(move |slot| message.slots[slot.index()])
 }
 
+/// Is the answer an entity, or a list of objects that is not empty, so that the passage holds it?
+pub(crate) fn names_its_answer(item: &ReleasedItem) -> bool {
+    item.story.question.answered_by().is_some() || matches!(item.label, Some(Answer::Objects(objects)) if objects != 0)
+}
+
 /// Does each item of a target stand in the passage? A list is parted at commas of any script and at the language's "and".
-fn stands_in(target: &str, passage: &str, pack: &Pack) -> bool {
+pub(crate) fn stands_in(target: &str, passage: &str, pack: &Pack) -> bool {
     let passage = passage.to_lowercase();
     let and = pack.answers().list_and.as_str();
     let comma = |c: char| matches!(c, ',' | '\u{60c}' | '\u{3001}' | '\u{ff0c}');

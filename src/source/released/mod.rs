@@ -6,7 +6,7 @@
 mod differences;
 
 pub use differences::{Compared, Differences, FAULTS, Fault, LabelFault, Missing, differences, markdown};
-pub(crate) use differences::{asked, compare, labels, names_of, printed};
+pub(crate) use differences::{asked, compare, labels, names_its_answer, names_of, printed, stands_in};
 
 use super::babi::{asks, label_of};
 use crate::error::{Error, Result};
