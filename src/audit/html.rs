@@ -1,7 +1,7 @@
 //! An audit as one page: nothing is loaded, light and dark, for a phone as well.
 
 use super::files::beside;
-use super::{Audit, Count, Finding};
+use super::{Audit, Count, Finding, is_unsafe};
 use crate::error::Result;
 use crate::store::write_aside;
 use std::collections::BTreeMap;
@@ -115,7 +115,7 @@ fn findings(words: &str, key: &str, all: &[&Finding], out: &mut String) {
     *out += "</details>\n";
 }
 
-/// Text that means nothing to a browser; controls, which no page may hold, are shown as their number.
+/// Text that means nothing to a browser; what no page may hold is shown as its number.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -126,8 +126,7 @@ fn escaped(text: &str) -> String {
             '"' => out += "&quot;",
             '\'' => out += "&#39;",
             '\n' | '\t' => out.push(c),
-            // These turn the direction of all that follows.
-            c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
+            c if is_unsafe(c) => {
                 write!(out, "[U+{:04X}]", u32::from(c)).expect("strings take all");
             }
             c => out.push(c),

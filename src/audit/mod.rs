@@ -123,6 +123,16 @@ pub fn rebuild(release: &Path) -> Result<bool> {
         .help("audit its rows with --profile generic, or check it with `nihbuild verify`"))
 }
 
+/// Words of the data in quotes, cut to so many characters. Nothing in them is escaped: each output does that in its own way.
+pub(crate) fn quoted(text: &str, most: usize) -> String {
+    format!("\u{201c}{}\u{201d}", cut(text, most))
+}
+
+/// Characters that no output may pass on: controls, and those that turn the direction of all that follows.
+pub(crate) fn is_unsafe(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Text cut to so many characters, for a finding.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {

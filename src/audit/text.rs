@@ -1,10 +1,13 @@
 //! An audit as text for a terminal.
 
-use super::{Audit, Count, Finding};
+use super::{Audit, Count, Finding, is_unsafe};
 use std::fmt::Write as _;
 
 /// Groups stand side by side up to this many; more stand one a line.
 const WIDE: usize = 9;
+
+/// Notes that are shown.
+const NOTES: usize = 24;
 
 /// The summary table, then at most `limit` findings, an equal share of them for each check.
 pub fn text(audit: &Audit, limit: usize) -> String {
@@ -19,8 +22,11 @@ pub fn text(audit: &Audit, limit: usize) -> String {
     );
     out += "\n";
     out += &table(audit);
-    for note in &audit.notes {
+    for note in audit.notes.iter().take(NOTES) {
         writeln!(out, "note: {note}").expect("strings take all");
+    }
+    if audit.notes.len() > NOTES {
+        writeln!(out, "note: ... and {} more with --json", audit.notes.len() - NOTES).expect("strings take all");
     }
     let checks = audit.by_check();
     let each = limit.div_ceil(checks.len().max(1));
@@ -55,8 +61,12 @@ fn line(finding: &Finding) -> String {
         (None, _) => finding.file.clone(),
     };
     // One line each, whatever the data holds.
-    let what: String = finding.what.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    format!("{place}: {what}")
+    let safe = |c: char| match c {
+        '\n' | '\r' | '\t' => " ".to_owned(),
+        c if is_unsafe(c) => format!("[U+{:04X}]", u32::from(c)),
+        c => c.to_string(),
+    };
+    format!("{place}: {}", finding.what).chars().map(safe).collect()
 }
 
 /// Checks down, groups across; with many groups a line for each check and group that found something.

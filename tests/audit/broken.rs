@@ -40,7 +40,7 @@ fn lines_of_json() {
         (Vec::new(), "", "holds no rows"),
         (b"\n\n".to_vec(), "", "holds no rows"),
         (b"[{\"input\":\"a\"},\n".to_vec(), "", "a JSON array, expected one object a line"),
-        (row.into(), "prompt=text", "no column \"text\" for prompt: it has input, outputs, length"),
+        (row.into(), "prompt=text", "no column \"text\" for prompt: it has input, length, outputs"),
         (b"{\"body\":\"a\"}\n".to_vec(), "", "no column is known to hold the prompt: it has body"),
     ] {
         let path = write(&bench, "set.jsonl", &bytes);

@@ -26,8 +26,8 @@ fn text_and_exit_codes() {
     assert_eq!(run.code, Some(1), "{}", run.err);
     for line in [
         "set.jsonl: 1 files, 30 rows, 4 findings (profile generic)\n",
-        "\nanswer not in the context                      3/30\n",
-        "\nanswer not in the context (answer_absent): 3 findings\n  set.jsonl, row 4 (id r3): \"<script>",
+        "\nanswer not in the context                     3/30\n",
+        "\nanswer not in the context (answer_absent): 3 findings\n  set.jsonl, row 4 (id r3): \u{201c}<script>",
         "\n  ... and 2 more\n",
         "\nid stands twice (duplicate_id): 1 finding\n  set.jsonl, row 21 (id r4): row 5 has the same id\n",
     ] {
@@ -63,7 +63,10 @@ fn the_page_loads_nothing_and_escapes_all() {
     bench.write("set.jsonl", &lines(&faulty()));
     bench.run(&["audit", "set.jsonl", "--html", "page.html"]);
     let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
-    assert!(page.contains("&lt;script&gt;alert(&#39;\u{645}\u{631}\u{62d}\u{628}\u{627} &amp; [U+202E]"), "{page}");
+    assert!(
+        page.contains("&lt;script&gt;alert(&#39;\u{645}\u{631}\u{62d}\u{628}\u{627} &amp; [U+202E]&quot;x&quot;"),
+        "{page}"
+    );
     for part in
         ["prefers-color-scheme:dark", "name=\"viewport\"", "<td dir=\"auto\">", "<span class=\"bad\">3</span>/30"]
     {

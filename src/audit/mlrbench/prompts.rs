@@ -4,7 +4,7 @@ use super::Voice;
 use super::stories::sentences;
 use crate::audit::set::answers::Looked;
 use crate::audit::set::lengths::{Lengths, Nominal};
-use crate::audit::{Audit, Check, Finding, cut};
+use crate::audit::{Audit, Check, Finding, quoted};
 use crate::error::{Error, Result};
 use crate::language::STORY_ACTORS;
 use crate::source::released::{ReleasedItem, asked, names_its_answer, stands_in};
@@ -155,7 +155,7 @@ impl File<'_> {
             order.get_or_insert_with(|| (self.name.clone(), prompts.iter().map(|prompt| bare(&prompt.id)).collect()));
         for (n, prompt) in prompts.iter().enumerate() {
             let what = if prompt.language != self.voice.code || !prompt.id.ends_with(&format!("_{}", self.voice.code)) {
-                format!("its language is {:?}", prompt.language)
+                format!("its language is {}", quoted(&prompt.language, 20))
             } else if ids.get(n) != Some(&bare(&prompt.id)) {
                 format!("{first} has story {} in its place", ids.get(n).map_or("none", String::as_str))
             } else {
@@ -188,7 +188,12 @@ impl File<'_> {
             audit.looked(Check::AnswerAbsent, &self.voice.code, 1);
             let context = prompt.context().unwrap_or_default();
             if !stands_in(&prompt.target, context, &self.voice.pack) {
-                self.add(audit, prompt, Check::AnswerAbsent, format!("{:?} is not in the context", prompt.target));
+                self.add(
+                    audit,
+                    prompt,
+                    Check::AnswerAbsent,
+                    format!("not in the context: {}", quoted(&prompt.target, 60)),
+                );
             }
         }
     }
@@ -216,7 +221,12 @@ impl File<'_> {
             match Placed::of(story, context) {
                 Ok(placed) => self.beside(audit, prompt, &placed),
                 Err(sentence) => {
-                    self.add(audit, prompt, Check::FactMissing, format!("not found in order: {}", cut(sentence, 120)));
+                    self.add(
+                        audit,
+                        prompt,
+                        Check::FactMissing,
+                        format!("not found in order: {}", quoted(sentence, 120)),
+                    );
                 }
             }
         }
@@ -257,7 +267,7 @@ impl File<'_> {
         if names_its_answer(item) && !prompt.target.trim().is_empty() {
             audit.looked(Check::DistractorAnswer, code, 1);
             if Looked::for_in(&[prompt.target.as_str()], &placed.distractors, self.voice.pack.matching()).is_whole() {
-                self.add(audit, prompt, Check::DistractorAnswer, format!("{:?}", prompt.target));
+                self.add(audit, prompt, Check::DistractorAnswer, quoted(&prompt.target, 60));
             }
         }
     }

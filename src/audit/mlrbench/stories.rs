@@ -2,7 +2,7 @@
 
 use super::Voice;
 use super::questions::{Verdict, Wordings};
-use crate::audit::{Audit, Check, Finding, cut};
+use crate::audit::{Audit, Check, Finding, cut, quoted};
 use crate::error::Result;
 use crate::language::{ACTORS, Message, PATTERNS, STORY_ACTORS, Slot};
 use crate::source::clean;
@@ -57,7 +57,7 @@ pub(super) fn audit(audit: &mut Audit, name: &str, voice: &Voice, rows: &[Row], 
                 true => Check::LabelWrong,
                 false => Check::LabelAmbiguous,
             };
-            audit.add(file.finding(row, check, format!("{}: {:?}", fault.reason, fault.label)));
+            audit.add(file.finding(row, check, format!("{}: {}", fault.reason, quoted(&fault.label, 60))));
         }
     }
     // Only rows that stand where they should can be held against their story.
@@ -101,14 +101,14 @@ fn counted(audit: &mut Audit, file: &File<'_>, rows: &[Row], items: &[ReleasedIt
 }
 
 fn words(fault: Fault, row: &Row, item: Option<&ReleasedItem>, names: &[Vec<String>]) -> String {
-    let question = cut(&row.question, 120);
+    let question = quoted(&row.question, 120);
     match fault {
         Fault::AbsentPerson => {
             let all = item.into_iter().flat_map(asked).filter_map(|role| printed(&row.question, role, names));
             let absent = all.filter(|name| !row.passage.contains(name.as_str())).cloned().collect::<Vec<_>>();
-            format!("{} is not in the passage: {question}", absent.join(", "))
+            format!("not in the passage: {}; asked: {question}", absent.join(", "))
         }
-        Fault::UnknownName => format!("the question names nobody known: {question}"),
+        Fault::UnknownName => format!("names nobody known: {question}"),
         Fault::SeveralNames => {
             let of = |role: &Vec<String>| {
                 let all: Vec<&str> =
@@ -117,9 +117,9 @@ fn words(fault: Fault, row: &Row, item: Option<&ReleasedItem>, names: &[Vec<Stri
             };
             names.iter().filter_map(of).collect::<Vec<_>>().join("; ")
         }
-        Fault::AbsentTarget => format!("{:?} is not in the passage: {question}", row.target),
+        Fault::AbsentTarget => format!("not in the passage: {}; asked: {question}", quoted(&row.target, 60)),
         Fault::BlankTarget => format!("the target is blank: {question}"),
-        Fault::DoubleMark => question,
+        Fault::DoubleMark => cut(&row.question, 120),
         Fault::Invisible => {
             let hidden = |c: &char| !c.is_whitespace() && clean::is_blank(*c);
             let texts = [("passage", &row.passage), ("question", &row.question), ("target", &row.target)];
@@ -147,7 +147,8 @@ fn questions(audit: &mut Audit, file: &File<'_>, pairs: &[(&Row, &ReleasedItem)]
             Some(Verdict::Ambiguous) => Check::QuestionAmbiguous,
             None => continue,
         };
-        audit.add(file.finding(row, check, format!("{} for {:?}", cut(&row.question, 120), item.question_text)));
+        let what = format!("for {} it has {}", quoted(&item.question_text, 120), quoted(&row.question, 120));
+        audit.add(file.finding(row, check, what));
     }
     Ok(())
 }
@@ -177,15 +178,17 @@ fn targets(audit: &mut Audit, file: &File<'_>, pairs: &[(&Row, &ReleasedItem)]) 
         let settled = forms[label].values().any(|n| *n > 1);
         if settled && own != usual[label] && !row.target.chars().all(clean::is_blank) {
             if let Some((other, _)) = usual.iter().find(|(other, form)| **other != label && **form == own) {
-                let what = format!("{:?}, which stands for {other:?} elsewhere; it should be {label:?}", row.target);
+                let (own, other, label) = (quoted(&row.target, 60), quoted(other, 60), quoted(label, 60));
+                let what = format!("should be {label}; {own} stands for {other} elsewhere");
                 audit.add(file.finding(row, Check::OtherAnswer, what));
             }
         }
         let most = forms[label].iter().max_by_key(|(_, n)| **n).map_or("", |(form, _)| *form);
         if loud(&row.target) && 2 * shouted < pairs.len() {
-            audit.add(file.finding(row, Check::CaseNoise, format!("{:?} in capitals", row.target)));
+            audit.add(file.finding(row, Check::CaseNoise, format!("in capitals: {}", quoted(&row.target, 60))));
         } else if own == most.to_lowercase() && row.target != most {
-            audit.add(file.finding(row, Check::CaseNoise, format!("{:?}, mostly {most:?}", row.target)));
+            let what = format!("mostly {}, here {}", quoted(most, 60), quoted(&row.target, 60));
+            audit.add(file.finding(row, Check::CaseNoise, what));
         }
     }
 }
@@ -210,7 +213,7 @@ fn facts(audit: &mut Audit, file: &File<'_>, pairs: &[(&Row, &ReleasedItem)]) {
         };
         if let Some((n, role, sentence)) = (0..sentences.len()).find_map(differs) {
             let who = names.get(role as usize).map_or(String::new(), |all| all.join(" or "));
-            let what = format!("fact {} is about {who}, here it is: {}", n + 1, cut(sentence, 120));
+            let what = format!("fact {} is about {who}, here it is {}", n + 1, quoted(sentence, 120));
             audit.add(file.finding(row, Check::OrderDiffers, what));
             continue;
         }
@@ -220,7 +223,8 @@ fn facts(audit: &mut Audit, file: &File<'_>, pairs: &[(&Row, &ReleasedItem)]) {
             match story.solve() {
                 Solution::Unique { answer, .. } if answer == label => {}
                 Solution::Unique { .. } => {
-                    let what = format!("to who takes each name for a person, {:?} is wrong", row.target);
+                    let what =
+                        format!("to who takes each name for a person, this is wrong: {}", quoted(&row.target, 60));
                     audit.add(file.finding(row, Check::NamesChangeAnswer, what));
                 }
                 Solution::Faulty(fault) => {

@@ -4,7 +4,7 @@ use super::answers::{Looked, is_choice, rules};
 use super::near::Sketch;
 use super::row::Row;
 use super::scripts::{Scripts, of_language};
-use crate::audit::{Check, cut};
+use crate::audit::{Check, cut, quoted};
 use crate::hash::Digest;
 use crate::language::{Language, normalize};
 use crate::tokenizer::Tokenizer;
@@ -175,7 +175,7 @@ fn gold_in_texts(examined: &mut Examined, row: &Row, answers: &[&str], normal: &
         return;
     }
     let rules = rules(row.language.as_deref().map_or_else(|| by_script(normal), code));
-    let listed = || answers.iter().take(3).map(|a| format!("{:?}", cut(a, 60))).collect::<Vec<_>>().join(", ");
+    let listed = || answers.iter().take(3).map(|a| quoted(a, 60)).collect::<Vec<_>>().join(", ");
     let looked = Looked::in_normal(answers, normal, rules);
     examined.check(Check::AnswerAbsent, (looked == Looked::Absent).then(listed));
     examined.check(Check::AnswerPart, (looked == Looked::Part).then(listed));
@@ -184,13 +184,13 @@ fn gold_in_texts(examined: &mut Examined, row: &Row, answers: &[&str], normal: &
     }
     if let Some(question) = row.question.as_deref() {
         let found = Looked::for_in(answers, question, rules).is_whole();
-        let what = || format!("{} in {:?}", listed(), cut(question, 120));
+        let what = || format!("in {}: {}", quoted(question, 120), listed());
         examined.check(Check::AnswerInQuestion, found.then(what));
     }
     if let Some(distractors) = &row.distractors {
         let holds = |text: &&String| Looked::for_in(answers, text, rules).is_whole();
         let found = distractors.iter().position(|text| holds(&text));
-        let what = found.map(|n| format!("{} in distractor {}: {}", listed(), n + 1, cut(&distractors[n], 80)));
+        let what = found.map(|n| format!("in distractor {}, {}: {}", n + 1, quoted(&distractors[n], 80), listed()));
         examined.check(Check::DistractorAnswer, what);
     }
 }

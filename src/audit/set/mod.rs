@@ -95,7 +95,9 @@ struct File<'a> {
     labels: Labels,
     positions: Positions,
     scripts: Vec<(u64, Option<String>, Script)>,
-    /// Number, id, candidate.
+    /// Rows that stand in another file too, and which.
+    copies: Vec<(u32, Finding)>,
+    /// Number and id of each sketch's row.
     candidates: Vec<(u64, Option<String>)>,
     sketches: Vec<Candidate>,
 }
@@ -116,6 +118,7 @@ impl<'a> File<'a> {
             labels: Labels::default(),
             positions: Positions::default(),
             scripts: Vec::new(),
+            copies: Vec::new(),
             candidates: Vec::new(),
             sketches: Vec::new(),
         }
@@ -173,7 +176,11 @@ impl<'a> File<'a> {
                 let other = if gold == row.gold { "" } else { ", with other answers" };
                 let place = if file == self.number { String::new() } else { format!("{}, ", names[file as usize]) };
                 let what = format!("the same prompt as {place}row {first}{other}");
-                audit.add(self.finding(row.number, &row.id, Check::DuplicateRow, what));
+                let finding = self.finding(row.number, &row.id, Check::DuplicateRow, what);
+                match file == self.number {
+                    true => audit.add(finding),
+                    false => self.copies.push((file, finding)),
+                }
             }
             None => drop(texts.insert(row.text, (self.number, row.number, row.gold))),
         }
@@ -205,6 +212,7 @@ impl<'a> File<'a> {
                 audit.add(self.finding(*number, id, Check::NearDuplicate, what));
             }
         }
+        self.copied(audit, names);
         self.foreign(audit);
         self.labels.judge(audit, &self.name);
         audit.notes.push(self.lengths.note(&self.name, self.tokenizer.name(), self.nominal));
@@ -213,6 +221,24 @@ impl<'a> File<'a> {
             audit.notes.push(format!("{}: {what}", self.name));
         }
         (self.name, self.positions)
+    }
+
+    /// Rows that stand in another file too; of a file that is another one all over, one finding is enough.
+    fn copied(&mut self, audit: &mut Audit, names: &[String]) {
+        let copies = std::mem::take(&mut self.copies);
+        match copies.first() {
+            Some((other, _)) if copies.len() as u64 == self.rows && copies.iter().all(|(file, _)| file == other) => {
+                audit.add(Finding {
+                    file: self.name.clone(),
+                    row: None,
+                    id: None,
+                    check: Check::DuplicateRow,
+                    group: self.name.clone(),
+                    what: format!("all {} prompts stand in {} too", self.rows, names[*other as usize]),
+                });
+            }
+            _ => copies.into_iter().for_each(|(_, finding)| audit.add(finding)),
+        }
     }
 
     /// Rows in another script than nearly all others.

@@ -1,6 +1,6 @@
 //! What only many rows show: the balance of labels, and where the gold stands.
 
-use crate::audit::{Audit, Check, Finding, cut};
+use crate::audit::{Audit, Check, Finding, quoted};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewer rows say nothing of a spread.
@@ -66,8 +66,8 @@ impl Labels {
             if skewed {
                 let task = if name.is_empty() { String::new() } else { format!("{name}: ") };
                 let what = match kinds {
-                    1 => format!("{task}all {n} rows have the answer {:?}", cut(label, 60)),
-                    _ => format!("{task}{most} of {n} rows have the answer {:?}, of {kinds} answers", cut(label, 60)),
+                    1 => format!("{task}all {n} rows have the answer {}", quoted(label, 60)),
+                    _ => format!("{task}{most} of {n} rows have the answer {}, of {kinds} answers", quoted(label, 60)),
                 };
                 audit.add(whole(file, Check::LabelsSkewed, what));
             }
@@ -144,7 +144,9 @@ pub fn fixed(audit: &mut Audit, files: &[(String, Positions)]) {
     let designed = (stated.len() > 1, apart);
     for (file, found, of) in fixed {
         let what = match found {
-            Fixed::Stated(place, n) if !designed.0 => format!("{n} of {of} rows say the gold stands at {place:?}"),
+            Fixed::Stated(place, n) if !designed.0 => {
+                format!("{n} of {of} rows say the gold stands at {}", quoted(&place, 60))
+            }
             Fixed::At(depth, n) if !designed.1 => {
                 let percent = (depth / 1000 + 5) / 10;
                 format!("in {n} of {of} rows the answer stands near {percent}% of the context")
