@@ -16,7 +16,7 @@ pub fn write(audit: &Audit, path: &Path) -> Result<()> {
     }
 }
 
-/// Is the file one that [`write`] can write? Asked before the work.
+/// Is the file one that [`write()`] can write? Asked before the work.
 pub fn check(path: &Path) -> Result<()> {
     match path.extension().and_then(|e| e.to_str()) {
         Some("jsonl" | "ndjson" | "csv") => Ok(()),

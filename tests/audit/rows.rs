@@ -168,6 +168,14 @@ fn near_copies() {
     fault(
         |rows| {
             again(rows, &one_word);
+            rows.iter_mut().for_each(|row| row["length"] = json!(137));
+            rows[20]["length"] = json!(139);
+        },
+        &[],
+    );
+    fault(
+        |rows| {
+            again(rows, &one_word);
             rows[20]["query"] = json!("Which stone is it?");
         },
         &[],
@@ -190,6 +198,9 @@ fn answers_and_texts() {
     fault(|rows| rows[5]["outputs"] = json!(["nowhere", stone.to_uppercase()]), &[]);
     fault(|rows| rows[5]["outputs"] = json!(format!("{stone}, people")), &[]);
     fault(|rows| rows[5]["outputs"] = json!(["yes"]), &[]);
+    fault(|rows| rows[5]["outputs"] = json!(["north, west", "first north"]), &[]);
+    fault(|rows| rows[5]["outputs"] = json!(["12"]), &[]);
+    fault(|rows| rows[5]["outputs"] = json!(["1234"]), &[(Check::AnswerAbsent, Some("r5"))]);
     fault(|rows| rows[5]["outputs"] = json!([" "]), &[(Check::BlankAnswer, Some("r5"))]);
     fault(|rows| rows[5]["query"] = json!("Is it named"), &[]);
     let asked = format!("Is {stone} the stone?");

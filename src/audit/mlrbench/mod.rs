@@ -1,6 +1,6 @@
 //! The released files of MLRBench: `data/<language>.csv`, and ready prompts under `rag_prompts/<set>/prompts_<length>/`.
 //!
-//! The English file is read as stories ([`released`](crate::source::released)); each other file is held against them row by row,
+//! The English file is read as stories ([`released`]); each other file is held against them row by row,
 //! and each ready prompt against the story it was made of.
 //!
 //! # Figures

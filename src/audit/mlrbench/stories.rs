@@ -176,12 +176,14 @@ fn targets(audit: &mut Audit, file: &File<'_>, pairs: &[(&Row, &ReleasedItem)]) 
         let label = item.label_text.as_str();
         // Twice at least: one row alone says nothing of what is usual.
         let settled = forms[label].values().any(|n| *n > 1);
-        if settled && own != usual[label] && !row.target.chars().all(clean::is_blank) {
-            if let Some((other, _)) = usual.iter().find(|(other, form)| **other != label && **form == own) {
-                let (own, other, label) = (quoted(&row.target, 60), quoted(other, 60), quoted(label, 60));
-                let what = format!("should be {label}; {own} stands for {other} elsewhere");
-                audit.add(file.finding(row, Check::OtherAnswer, what));
-            }
+        if settled
+            && own != usual[label]
+            && !row.target.chars().all(clean::is_blank)
+            && let Some((other, _)) = usual.iter().find(|(other, form)| **other != label && **form == own)
+        {
+            let (own, other, label) = (quoted(&row.target, 60), quoted(other, 60), quoted(label, 60));
+            let what = format!("should be {label}; {own} stands for {other} elsewhere");
+            audit.add(file.finding(row, Check::OtherAnswer, what));
         }
         let most = forms[label].iter().max_by_key(|(_, n)| **n).map_or("", |(form, _)| *form);
         if loud(&row.target) && 2 * shouted < pairs.len() {

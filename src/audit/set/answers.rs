@@ -1,6 +1,6 @@
 //! Does a text hold an answer? By the project's own matching; and which answers no text needs to hold.
 
-use crate::language::{Finder, Language, Pattern, Rules, normalize};
+use crate::language::{Finder, Kind, Language, Pattern, Rules, normalize};
 use memchr::memmem;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -24,21 +24,31 @@ impl Looked {
 
     /// The same in a text that is [normalised](normalize()) already.
     pub fn in_normal(answers: &[&str], text: &str, rules: &Rules) -> Looked {
-        let mut part = false;
-        for answer in answers {
-            match one(answer, text, rules) {
-                Looked::Absent => {}
-                Looked::Part => part = true,
-                whole => return whole,
-            }
+        let patterns: Vec<Pattern> = answers.iter().map(|answer| Pattern::new(answer, rules, None)).collect();
+        let places = |pattern: &Pattern| {
+            let word = pattern.text().to_owned();
+            let found: Vec<usize> = memmem::find_iter(text.as_bytes(), word.as_bytes()).take(2).collect();
+            if word.is_empty() { Vec::new() } else { found }
+        };
+        if let Some(first) = found(&patterns, text, rules).first() {
+            let millionths = |at: usize| (at as u64 * 1_000_000 / text.len().max(1) as u64) as u32;
+            let places = places(&patterns[*first as usize]);
+            return Looked::Whole(places.first().filter(|_| places.len() == 1).map(|at| millionths(*at)));
         }
-        for answer in answers {
-            let items = items(answer);
-            if items.len() > 1 && items.iter().all(|item| one(item, text, rules).is_whole()) {
-                return Looked::Whole(None);
-            }
+        let lists: Vec<Vec<&str>> = answers.iter().map(|answer| items(answer)).filter(|all| all.len() > 1).collect();
+        let distinct: BTreeSet<&str> = lists.iter().flatten().copied().collect();
+        let each: Vec<Pattern> = distinct.iter().map(|item| Pattern::new(item, rules, None)).collect();
+        let there: BTreeSet<&str> = {
+            let there = found(&each, text, rules);
+            distinct.into_iter().zip(0u32..).filter(|(_, n)| there.contains(n)).map(|(item, _)| item).collect()
+        };
+        if lists.iter().any(|list| list.iter().all(|item| there.contains(item))) {
+            return Looked::Whole(None);
         }
-        if part { Looked::Part } else { Looked::Absent }
+        match patterns.iter().any(|pattern| !places(pattern).is_empty()) {
+            true => Looked::Part,
+            false => Looked::Absent,
+        }
     }
 
     /// As whole words?
@@ -47,21 +57,9 @@ impl Looked {
     }
 }
 
-fn one(answer: &str, text: &str, rules: &Rules) -> Looked {
-    let pattern = Pattern::new(answer, rules, None);
-    if pattern.text().is_empty() {
-        return Looked::Absent;
-    }
-    let found = Finder::new(std::slice::from_ref(&pattern)).is_ok_and(|finder| !finder.find(text, rules).is_empty());
-    let places = || memmem::find_iter(text.as_bytes(), pattern.text().as_bytes());
-    match (found, places().next()) {
-        (false, None) => Looked::Absent,
-        (false, Some(_)) => Looked::Part,
-        (true, at) => {
-            let millionths = |at: usize| (at as u64 * 1_000_000 / text.len().max(1) as u64) as u32;
-            Looked::Whole(at.filter(|_| places().nth(1).is_none()).map(millionths))
-        }
-    }
+/// Numbers of the patterns that a text holds; none for more text than can be looked for.
+fn found(patterns: &[Pattern], text: &str, rules: &Rules) -> Vec<u32> {
+    Finder::new(patterns).map_or(Vec::new(), |finder| finder.find(text, rules))
 }
 
 /// The items of an answer that may be a list.
@@ -70,24 +68,30 @@ fn items(answer: &str) -> Vec<&str> {
     answer.split(comma).map(str::trim).filter(|item| !item.is_empty()).collect()
 }
 
-/// Words that answer without standing in a text: yes, no, maybe, nothing, numbers up to ten, in every language.
+/// Words that answer without standing in a text: yes, no, maybe, nothing, numbers up to ten, directions and motives, in every
+/// language.
 static WORDS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
-    let packs = Language::all().filter_map(|language| language.pack().ok());
-    let mut all: BTreeSet<String> = packs
-        .flat_map(|pack| {
-            let words = pack.answers();
-            let counts = words.count.iter().flatten();
-            let lists = words.yes.iter().chain(&words.no).chain(&words.maybe).chain(&words.nothing).chain(counts);
-            lists.map(|word| normalize(word)).collect::<Vec<_>>()
-        })
-        .collect();
-    all.extend(["true", "false", "unknown", "unanswerable", "not mentioned"].map(str::to_owned));
-    all
+    let mut all: Vec<String> = ["true", "false", "unknown", "unanswerable", "not mentioned"].map(str::to_owned).into();
+    for pack in Language::all().filter_map(|language| language.pack().ok()) {
+        let words = pack.answers();
+        all.extend([&words.yes, &words.no, &words.maybe, &words.nothing].into_iter().flatten().cloned());
+        all.extend(words.count.iter().chain(&words.directions).flatten().cloned());
+        for motive in 0..Kind::Motive.count() as u8 {
+            all.push(pack.citation(Kind::Motive, motive).to_owned());
+            all.extend(pack.variants(Kind::Motive, motive));
+        }
+    }
+    all.iter().map(|word| normalize(word)).collect()
 });
 
-/// Is an answer a choice rather than words of the text: yes, no, a small number, the letter of an option?
+/// Is an answer a choice rather than words of the text: yes, no, a small number, the letter of an option, a way in directions?
 pub fn is_choice(answer: &str) -> bool {
-    let text = normalize(answer);
+    let items = items(answer);
+    !items.is_empty() && items.iter().all(|item| is_choice_word(item))
+}
+
+fn is_choice_word(item: &str) -> bool {
+    let text = normalize(item);
     let bare = text.trim_matches(|c: char| c.is_ascii_punctuation() || c.is_whitespace());
     let short = bare.chars().count();
     WORDS.contains(bare)

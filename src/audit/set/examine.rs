@@ -60,7 +60,7 @@ pub fn examine(row: &Row, tokenizer: &Tokenizer) -> Examined {
         row.answers.as_ref().unwrap_or(&none).iter().map(String::as_str).filter(|a| !a.trim().is_empty()).collect();
     let gold = Digest::of_parts(answers.iter().map(|answer| answer.as_bytes()));
     let asked = normalize(row.question.as_deref().unwrap_or(&frame));
-    let nominal = row.nominal.map_or(String::new(), |n| n.tokens.to_string());
+    let length = row.length.as_deref().unwrap_or_default();
     let position = row.position.as_deref().unwrap_or_default();
     let all: String = answers.iter().map(|answer| normalize(answer) + "\n").collect();
     let parts =
@@ -71,7 +71,7 @@ pub fn examine(row: &Row, tokenizer: &Tokenizer) -> Examined {
         text: Digest::of_parts(parts.map(str::as_bytes)),
         gold,
         question: short(&Digest::of(&asked)),
-        same: short(&Digest::of_parts([asked.as_bytes(), all.as_bytes(), nominal.as_bytes(), position.as_bytes()])),
+        same: short(&Digest::of_parts([asked.as_bytes(), all.as_bytes(), length.as_bytes(), position.as_bytes()])),
         sketch: Sketch::of(&normal),
         tokens: tokenizer.count(&row.prompt) as u64,
         script: None,
@@ -107,15 +107,13 @@ fn context_of(row: &Row) -> (String, String) {
     if let Some(context) = &row.context {
         return (context.clone(), String::new());
     }
-    if let Some((start, end)) = prompt.find(CONTEXT).map(|at| at + CONTEXT.len()).zip(prompt.rfind(CONTEXT_END)) {
-        if start <= end {
-            return (prompt[start..end].to_owned(), [&prompt[..start], &prompt[end..]].concat());
-        }
+    let marked = prompt.find(CONTEXT).map(|at| at + CONTEXT.len()).zip(prompt.rfind(CONTEXT_END));
+    if let Some((start, end)) = marked.filter(|(start, end)| start <= end) {
+        return (prompt[start..end].to_owned(), [&prompt[..start], &prompt[end..]].concat());
     }
-    if let Some(question) = row.question.as_deref().filter(|question| !question.trim().is_empty()) {
-        if let Some(at) = prompt.rfind(question.trim()) {
-            return ([&prompt[..at], " ", &prompt[at + question.trim().len()..]].concat(), String::new());
-        }
+    let question = row.question.as_deref().map(str::trim).filter(|question| !question.is_empty());
+    if let Some((at, question)) = question.and_then(|question| Some((prompt.rfind(question)?, question))) {
+        return ([&prompt[..at], " ", &prompt[at + question.len()..]].concat(), String::new());
     }
     // Without a question of its own, the end of the prompt is where it usually stands.
     let tail = prompt.char_indices().rev().nth(299).map_or(0, |(at, _)| at);
@@ -171,7 +169,7 @@ fn scripts(examined: &mut Examined, row: &Row, context: &str) {
 }
 
 fn gold_in_texts(examined: &mut Examined, row: &Row, answers: &[&str], normal: &str) {
-    if answers.is_empty() || answers.iter().all(|answer| is_choice(answer)) {
+    if answers.first().is_none_or(|answer| is_choice(answer)) {
         return;
     }
     let rules = rules(row.language.as_deref().map_or_else(|| by_script(normal), code));

@@ -196,7 +196,7 @@ impl<'a> File<'a> {
         // A copy is told of as one.
         if let Some(sketch) = row.sketch.filter(|_| copied.is_none()) {
             self.candidates.push((row.number, row.id));
-            self.sketches.push(Candidate { sketch, same: row.same, depth: row.depth });
+            self.sketches.push(Candidate { sketch, same: row.same, depth: row.depth, tokens: row.tokens });
         }
     }
 

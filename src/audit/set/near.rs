@@ -48,10 +48,15 @@ pub struct Candidate {
     pub same: u64,
     /// Where the gold stands, in millionths of the text.
     pub depth: Option<u32>,
+    /// Tokens of the prompt.
+    pub tokens: u64,
 }
 
 /// Rows whose gold stands this much apart, in millionths, are tests of its place.
 const APART: u32 = 5_000;
+
+/// Rows longer than this whose lengths differ by more than two in a hundred are tests of the length.
+const LONG: u64 = 1000;
 
 /// For each row the first row before it that is nearly the same, and the share of runs in common in percent.
 pub fn near(rows: &[Candidate]) -> Vec<Option<(usize, usize)>> {
@@ -82,6 +87,8 @@ pub fn near(rows: &[Candidate]) -> Vec<Option<(usize, usize)>> {
 
 fn alike(a: &Candidate, b: &Candidate) -> Option<usize> {
     let apart = a.depth.zip(b.depth).is_some_and(|(a, b)| a.abs_diff(b) > APART);
+    let (less, more) = (a.tokens.min(b.tokens), a.tokens.max(b.tokens));
+    let apart = apart || less > LONG && (more - less) * 50 > more;
     let shared = a.sketch.shared(&b.sketch);
     (!apart && shared >= ALIKE).then_some(shared)
 }

@@ -21,6 +21,8 @@ pub struct Row {
     pub question: Option<String>,
     /// The accepted answers, where a column has them.
     pub answers: Option<Vec<String>>,
+    /// The length as its column has it.
+    pub length: Option<String>,
     /// The length it should have.
     pub nominal: Option<Nominal>,
     /// A length that was not asked for by name and is none that prompts are made for, such as a count of words.
@@ -102,6 +104,7 @@ impl Row {
                 }
                 None => row.measured = true,
             }
+            row.length = Some(length);
         }
         row.prompt = prompt
             .unwrap_or_else(|| [context.as_deref(), question.as_deref()].map(Option::unwrap_or_default).join("\n"));
