@@ -64,10 +64,11 @@
 //! No scorer of model output: evaluators have their own; a release lists every answer to accept. No network but for pinned
 //! files ([`source::fetch`]) and the services of a [`translator`], and none at all under `--offline`.
 
+pub mod audit;
 pub mod card;
 pub mod cli;
-pub mod digests;
 pub mod diff;
+pub mod digests;
 pub mod embedder;
 pub mod error;
 pub mod family;

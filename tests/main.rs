@@ -4,6 +4,7 @@ mod http;
 mod identity;
 mod support;
 
+mod audit;
 mod babi;
 mod build;
 mod collections;

@@ -77,8 +77,8 @@ pub struct Walk {
 }
 
 /// Digests of the outputs of the stages, where a manifest has them.
-fn outputs(_manifest: &Manifest) -> Option<&BTreeMap<String, Digest>> {
-    None
+fn outputs(manifest: &Manifest) -> Option<&BTreeMap<String, Digest>> {
+    (!manifest.outputs.is_empty()).then_some(&manifest.outputs)
 }
 
 /// Walks the path of two releases; `rows`: how many differ.
