@@ -6,7 +6,7 @@
 //! reasoning  recipe.toml -> Plan -> ingest -> select -> distractors -> localize -> embed -> retrieve -> assemble + certify (+ cut) + write -> release
 //! passage    recipe.toml -> Plan -> questions + haystack -> leaks -> choose -> embed -> rank -> fit + certify + write -> release
 //! factoid    recipe.toml -> Plan -> texts -> breaks -> place -> splice + certify + write -> release
-//!                                                                                     (verify and show read a release)
+//!                                                                                     (verify, show and diff read a release)
 //! ```
 //!
 //! A [`recipe::Recipe`] is what a person wrote; a [`plan::Plan`] is what it means, and printing it is the dry run.
@@ -36,7 +36,7 @@
 //! - [`reranker`]: sentences to their relevance to a question, by shared words in integers or by any local model, whose scores are pinned.
 //! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage. `pinfile`: what published
 //!   pins have in common.
-//! - [`manifest`], [`card`]: what a release says of itself. [`verify`](mod@verify), [`show`](mod@show): what reads one. [`cli`], [`report`], [`error`].
+//! - [`manifest`], [`card`]: what a release says of itself. [`verify`](mod@verify), [`show`](mod@show), [`diff`](mod@diff): what reads one, or two. [`cli`], [`report`], [`error`].
 //!
 //! # Invariants
 //!
@@ -64,8 +64,10 @@
 //! No scorer of model output: evaluators have their own; a release lists every answer to accept. No network but for pinned
 //! files ([`source::fetch`]) and the services of a [`translator`], and none at all under `--offline`.
 
+pub mod audit;
 pub mod card;
 pub mod cli;
+pub mod diff;
 pub mod digests;
 pub mod embedder;
 pub mod error;

@@ -4,12 +4,14 @@ mod http;
 mod identity;
 mod support;
 
+mod audit;
 mod babi;
 mod build;
 mod collections;
 mod command;
 mod coreference;
 mod crosslingual;
+mod diff;
 mod embeddings;
 mod fetching;
 mod languages;

@@ -57,7 +57,7 @@ const PASSAGES: usize = 160;
 /// Files of questions and passages in a folder. Question 11 is not there in Chinese. Passage 7 holds the German answer
 /// to question 3 in its German text alone, passage 9 the English one to question 4 in all languages, and passage 5 is
 /// question 2's needle with its answer taken out.
-fn world(bench: &Bench) {
+pub fn world(bench: &Bench) {
     for (l, (code, name)) in LANGUAGES.iter().zip(NAMES).enumerate() {
         let mut data = Vec::new();
         for n in 0..QUESTIONS - usize::from(l == 2) {
@@ -99,16 +99,17 @@ fn needle(l: usize, n: usize) -> (String, usize) {
     (context, start)
 }
 
-fn recipe(more: &str) -> String {
+pub fn recipe(more: &str) -> String {
     format!(
         "[release]\nname = \"made\"\nversion = \"1.0.0\"\nseed = 5\n\n[source]\nkind = \"squad\"\ndataset = \"made\"\n\
          files = \"made-{{language}}.json\"\n\n[budget]\nanswer = 20\ntemplate = 12\nunit = 500\n\n[retrieval]\nembedder = \"ngram\"\n\n{more}"
     )
 }
 
-const GRID: &str = "[grid]\nlanguages = [\"en\", \"de\", \"zh\"]\nlengths = [\"0k\", \"2k\", \"4k\"]\nsamples = 6\n";
+pub const GRID: &str =
+    "[grid]\nlanguages = [\"en\", \"de\", \"zh\"]\nlengths = [\"0k\", \"2k\", \"4k\"]\nsamples = 6\n";
 
-fn build(bench: &Bench, recipe: &str, args: &[&str]) -> Outcome {
+pub fn build(bench: &Bench, recipe: &str, args: &[&str]) -> Outcome {
     bench.write("made.toml", recipe);
     bench.run(&[&["recipe", "made.toml", "--data", "data"], args].concat())
 }

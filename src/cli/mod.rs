@@ -1,7 +1,11 @@
 //! The command line: one short function a verb.
 
+mod audit;
+mod diff;
+mod side;
 mod summary;
 
+use self::diff::DiffArgs;
 use self::summary::summary;
 use crate::error::{Error, Result};
 use crate::language::Language;
@@ -42,8 +46,12 @@ enum Verb {
     Fetch(FetchArgs),
     /// Check a release from its files alone
     Verify(VerifyArgs),
+    /// Look for faults in data of others: any prompt set, or the released files of MLRBench
+    Audit(audit::AuditArgs),
     /// Print one prompt of a release with its needles marked
     Show(ShowArgs),
+    /// Compare two releases: which rows differ, where that began, and what it does to scores
+    Diff(DiffArgs),
     /// Print a script that completes command lines, for a shell to read
     Completions {
         /// The shell
@@ -178,7 +186,9 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Recipe(args) => recipe(args),
         Verb::Fetch(args) => fetch(args),
         Verb::Verify(args) => verify_release(args),
+        Verb::Audit(args) => audit::audit(args),
         Verb::Show(args) => show_row(args),
+        Verb::Diff(args) => diff::diff(args),
         Verb::Completions { shell } => completions(shell),
     }
 }

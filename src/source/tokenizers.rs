@@ -44,7 +44,8 @@ pub fn at_hand(recipe: &Recipe, options: &Options) -> Result<(Ledger, Vec<String
     Ok((Ledger::new(all, recipe.budget.fit, recipe.tokens.special), missing))
 }
 
-fn open(name: &Name, file: Option<&TokenizerFile>, options: &Options) -> Result<Tokenizer> {
+/// Opens a tokenizer: an embedded one, or from the file that the options or a recipe give it.
+pub(crate) fn open(name: &Name, file: Option<&TokenizerFile>, options: &Options) -> Result<Tokenizer> {
     if let Some(tokenizer) = Tokenizer::embedded(&name.0) {
         return Ok(tokenizer);
     }

@@ -27,19 +27,8 @@ impl Shingles {
     /// Takes the sample of a text as published; it is normalised here.
     pub fn of(text: &str) -> Shingles {
         let text = normalize(text).into_boxed_str();
-        let chars: Vec<char> = text.chars().collect();
-        let out = (0..WIDTH).fold(1u64, |power, _| power.wrapping_mul(BASE));
-        let (mut rolling, mut kept) = (0u64, Vec::new());
-        for (n, c) in chars.iter().enumerate() {
-            rolling = rolling.wrapping_mul(BASE).wrapping_add(u64::from(*c as u32) + 1);
-            if n >= WIDTH {
-                rolling = rolling.wrapping_sub(out.wrapping_mul(u64::from(chars[n - WIDTH] as u32) + 1));
-            }
-            let hash = mix(rolling);
-            if n + 1 >= WIDTH && hash.is_multiple_of(KEEP) {
-                kept.push(hash);
-            }
-        }
+        let mut kept = Vec::new();
+        runs(&text, |hash| kept.extend(hash.is_multiple_of(KEEP).then_some(hash)));
         kept.sort_unstable();
         kept.dedup();
         Shingles { kept, text }
@@ -76,6 +65,22 @@ impl Shingles {
     /// Long enough that its standing in another text is no accident.
     fn is_quotable(&self) -> bool {
         self.text.chars().nth(WIDTH - 1).is_some()
+    }
+}
+
+/// Hands on the hash of each run of twelve characters of a normalised text, in order.
+pub(crate) fn runs(text: &str, mut take: impl FnMut(u64)) {
+    let chars: Vec<char> = text.chars().collect();
+    let out = (0..WIDTH).fold(1u64, |power, _| power.wrapping_mul(BASE));
+    let mut rolling = 0u64;
+    for (n, c) in chars.iter().enumerate() {
+        rolling = rolling.wrapping_mul(BASE).wrapping_add(u64::from(*c as u32) + 1);
+        if n >= WIDTH {
+            rolling = rolling.wrapping_sub(out.wrapping_mul(u64::from(chars[n - WIDTH] as u32) + 1));
+        }
+        if n + 1 >= WIDTH {
+            take(mix(rolling));
+        }
     }
 }
 

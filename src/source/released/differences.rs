@@ -4,7 +4,7 @@
 use super::{ReleasedItem, Row, rows};
 use crate::error::{Error, Result};
 use crate::family::reasoning::answers;
-use crate::language::{Language, PATTERNS, Pack, Slot};
+use crate::language::{Kind, Language, PATTERNS, Pack, STORY_ACTORS, Slot};
 use crate::source::clean;
 use crate::stage::select::judge;
 use crate::story::{Answer, SourceTask};
@@ -121,14 +121,12 @@ pub struct Differences {
 /// Compares the repository's other languages with the packs given, English aside. Reads only; nothing is kept of the texts.
 pub fn differences(folder: &Path, items: &[ReleasedItem], packs: &[(Language, Pack)]) -> Result<Differences> {
     let mut report = Differences { rows: items.len(), labels: labels(items), ..Differences::default() };
-    let all_names = names()?;
     for (language, pack) in packs.iter().filter(|(language, _)| language.code() != "en") {
         let path = folder.join(format!("data/{language}.csv"));
         match std::fs::read(&path) {
             Ok(bytes) => {
                 let rows = rows(&path.display().to_string(), &bytes)?;
-                let names = all_names.get(language.code()).map_or(&[][..], Vec::as_slice);
-                report.languages.insert(*language, compare(&rows, items, pack, names));
+                report.languages.insert(*language, compare(&rows, items, pack, &names_of(pack)?));
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 let prompts = folder.join(format!("rag_prompts/vanilla_topk/prompts_0k/{language}.csv"));
@@ -154,7 +152,8 @@ fn count_prompts(path: &Path) -> Result<Option<usize>> {
     Ok(Some(count))
 }
 
-fn labels(items: &[ReleasedItem]) -> Vec<LabelFault> {
+/// The English rows that no instance can be made of.
+pub(crate) fn labels(items: &[ReleasedItem]) -> Vec<LabelFault> {
     let fault = |item: &ReleasedItem| {
         let reason = judge(&item.story, item.label)?;
         Some(LabelFault {
@@ -175,7 +174,17 @@ fn names() -> Result<Names> {
     toml::from_str(include_str!("names.toml")).map_err(|e| Error::new(e.to_string()).at("embedded released/names.toml"))
 }
 
-fn compare(rows: &[Row], items: &[ReleasedItem], pack: &Pack, names: &[Vec<String>]) -> Compared {
+/// The names that the files print for each story role in a pack's language; of English the pack's own.
+pub(crate) fn names_of(pack: &Pack) -> Result<Vec<Vec<String>>> {
+    if pack.code() == "en" {
+        let name = |role: u8| vec![pack.citation(Kind::Actor, role).to_owned()];
+        return Ok((0..STORY_ACTORS as u8).map(name).collect());
+    }
+    Ok(names()?.remove(pack.code()).unwrap_or_default())
+}
+
+/// Compares the rows of a language's file with the English stories.
+pub(crate) fn compare(rows: &[Row], items: &[ReleasedItem], pack: &Pack, names: &[Vec<String>]) -> Compared {
     let mut compared = Compared { rows: rows.len(), ..Compared::default() };
     for row in rows.iter().skip(items.len()) {
         compared.add(Fault::Surplus, row.number);
@@ -208,16 +217,10 @@ fn compare_row(row: &Row, item: &ReleasedItem, pack: &Pack, names: &[Vec<String>
 
     let asked: Vec<u8> = asked(item).collect();
     compared.ask_for_person += usize::from(!asked.is_empty());
-    let printed = |role: u8| {
-        // The longest, since one name may be part of another.
-        let all = names.get(role as usize).into_iter().flatten();
-        all.filter(|name| row.question.contains(name.as_str())).max_by_key(|name| name.len())
-    };
-    let all: Vec<Option<&String>> = asked.into_iter().map(printed).collect();
+    let all: Vec<Option<&String>> = asked.into_iter().map(|role| printed(&row.question, role, names)).collect();
     let absent = |name: &&String| !row.passage.contains(name.as_str());
     let several = |role: &Vec<String>| role.iter().filter(|name| row.passage.contains(name.as_str())).count() > 1;
-    let named =
-        story.question.answered_by().is_some() || matches!(item.label, Some(Answer::Objects(objects)) if objects != 0);
+    let named = names_its_answer(item);
     compared.answer_named += usize::from(named);
     let texts = [&row.passage, &row.question, &row.target];
     for (fault, found) in [
@@ -235,15 +238,26 @@ fn compare_row(row: &Row, item: &ReleasedItem, pack: &Pack, names: &[Vec<String>
     }
 }
 
+/// The name that a text prints for a role: the longest, since one name may be part of another.
+pub(crate) fn printed<'a>(text: &str, role: u8, names: &'a [Vec<String>]) -> Option<&'a String> {
+    let all = names.get(role as usize).into_iter().flatten();
+    all.filter(|name| text.contains(name.as_str())).max_by_key(|name| name.len())
+}
+
 /// The roles that a question names.
-fn asked(item: &ReleasedItem) -> impl Iterator<Item = u8> {
+pub(crate) fn asked(item: &ReleasedItem) -> impl Iterator<Item = u8> {
     let message = item.story.question.message();
     let name = &PATTERNS[message.pattern as usize];
     [Slot::A, Slot::B].into_iter().filter(|slot| name.has(*slot)).map(move |slot| message.slots[slot.index()])
 }
 
+/// Is the answer an entity, or a list of objects that is not empty, so that the passage holds it?
+pub(crate) fn names_its_answer(item: &ReleasedItem) -> bool {
+    item.story.question.answered_by().is_some() || matches!(item.label, Some(Answer::Objects(objects)) if objects != 0)
+}
+
 /// Does each item of a target stand in the passage? A list is parted at commas of any script and at the language's "and".
-fn stands_in(target: &str, passage: &str, pack: &Pack) -> bool {
+pub(crate) fn stands_in(target: &str, passage: &str, pack: &Pack) -> bool {
     let passage = passage.to_lowercase();
     let and = pack.answers().list_and.as_str();
     let comma = |c: char| matches!(c, ',' | '\u{60c}' | '\u{3001}' | '\u{ff0c}');

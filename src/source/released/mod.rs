@@ -6,6 +6,7 @@
 mod differences;
 
 pub use differences::{Compared, Differences, FAULTS, Fault, LabelFault, Missing, differences, markdown};
+pub(crate) use differences::{asked, compare, labels, names_its_answer, names_of, printed, stands_in};
 
 use super::babi::{asks, label_of};
 use crate::error::{Error, Result};
@@ -27,23 +28,25 @@ pub struct ReleasedItem {
     pub label: Option<Answer>,
     /// The file's answer as printed.
     pub label_text: String,
+    /// The question as printed.
+    pub question_text: String,
 }
 
 /// Names of the columns; the first is also empty.
 const COLUMNS: [&str; 6] = ["Unnamed: 0", "passage", "question", "question_type", "input_lang", "target"];
 
 /// A row as printed.
-struct Row {
+pub(crate) struct Row {
     /// From 1.
-    number: usize,
+    pub number: usize,
     /// Line of the file it begins in, from 1.
     line: u64,
-    index: String,
-    passage: String,
-    question: String,
+    pub index: String,
+    pub passage: String,
+    pub question: String,
     question_type: String,
     input_lang: String,
-    target: String,
+    pub target: String,
 }
 
 /// Reads the English stories of a copy of the repository. `pack` is the English pack.
@@ -106,6 +109,7 @@ impl Row {
             story: Story { task, facts, question },
             label: label_of(&self.target, question, pack),
             label_text: self.target,
+            question_text: self.question,
             index: self.index,
             row: self.number,
         })
@@ -122,8 +126,8 @@ fn sentences(passage: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The rows of a file.
-fn rows(name: &str, bytes: &[u8]) -> Result<Vec<Row>> {
+/// The rows of a file; `name` stands in errors.
+pub(crate) fn rows(name: &str, bytes: &[u8]) -> Result<Vec<Row>> {
     let mut reader = csv::Reader::from_reader(bytes);
     let header = reader.headers().map_err(|e| malformed(name, &e))?.clone();
     let known = |(n, column): (usize, &str)| COLUMNS.get(n) == Some(&column) || n == 0 && column.is_empty();

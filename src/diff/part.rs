@@ -1,0 +1,83 @@
+//! What flags left out of a part of a release: its rows are not gone, they were never asked for.
+
+use super::release::Release;
+use crate::error::Result;
+use crate::plan::{counts, files, slots};
+use crate::recipe::{Family, SeedSource};
+use crate::seed::Seed;
+use crate::stage::factoids::cell_id;
+use crate::stage::select::order_of;
+use crate::verify::read_recipe;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which instances `--limit` leaves.
+enum Limit {
+    /// All.
+    None,
+    /// These.
+    Of(BTreeSet<String>),
+    /// Of each file the first so many.
+    First(usize),
+    /// The seed that chose them is held out: those that the part does not hold, it was not asked for.
+    Unknown,
+}
+
+/// A part of a release.
+pub struct Part {
+    /// Files of the whole grid by path; true where the flags keep them.
+    files: BTreeMap<String, bool>,
+    limit: Limit,
+}
+
+impl Part {
+    /// What flags left of a release; none where it is whole.
+    pub fn of(release: &Release) -> Result<Option<Part>> {
+        let Some(filter) = &release.manifest.filter else { return Ok(None) };
+        let recipe = read_recipe(&release.folder)?;
+        let held: BTreeSet<&str> = release.files().iter().map(|file| file.path.as_str()).collect();
+        let kept = files(&recipe).into_iter().map(|file| {
+            let path = file.path();
+            let keeps = filter.keeps(&file) || held.contains(path.as_str());
+            (path, keeps)
+        });
+        let limit = match (filter.limit, recipe.family()) {
+            (None, _) => Limit::None,
+            (Some(n), Family::Reasoning) => {
+                let order = order_of(&recipe, &counts(&recipe), n as usize);
+                Limit::Of(order.into_iter().map(|(_, source, n)| format!("{source}-{n:05}")).collect())
+            }
+            (Some(n), Family::Passage) => Limit::First(n as usize),
+            (Some(n), Family::Factoid) => match recipe.release.seed {
+                SeedSource::Number(seed) => {
+                    let cells = slots::chosen(&recipe, &Seed::new(&seed.to_string()), n);
+                    Limit::Of(cells.into_iter().map(|(length, depth)| cell_id(length, depth)).collect())
+                }
+                _ => Limit::Unknown,
+            },
+        };
+        Ok(Some(Part { files: kept.collect(), limit }))
+    }
+
+    /// Did flags leave out this whole file?
+    pub fn leaves_file(&self, path: &str) -> bool {
+        self.files.get(path) == Some(&false)
+    }
+
+    /// Did a flag narrow the instances?
+    pub fn has_limit(&self) -> bool {
+        !matches!(self.limit, Limit::None)
+    }
+
+    /// Did flags leave out a row of this file and instance? `rank`: how many instances stand before it in its file.
+    pub fn leaves(&self, path: &str, instance: &str, rank: usize) -> bool {
+        match (self.files.get(path), &self.limit) {
+            // A file that the recipe does not have was not left out by a flag.
+            (None, _) => false,
+            (Some(false), _) => true,
+            (Some(true), Limit::None) => false,
+            (Some(true), Limit::Of(kept)) => !kept.contains(instance),
+            (Some(true), Limit::First(n)) => rank >= *n,
+            (Some(true), Limit::Unknown) => true,
+        }
+    }
+}
