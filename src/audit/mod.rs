@@ -14,7 +14,6 @@ pub mod text;
 
 pub use checks::Check;
 
-use crate::error::{Error, Result};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
