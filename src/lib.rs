@@ -6,7 +6,7 @@
 //! reasoning  recipe.toml -> Plan -> ingest -> select -> distractors -> localize -> embed -> retrieve -> assemble + certify (+ cut) + write -> release
 //! passage    recipe.toml -> Plan -> questions + haystack -> leaks -> choose -> embed -> rank -> fit + certify + write -> release
 //! factoid    recipe.toml -> Plan -> texts -> breaks -> place -> splice + certify + write -> release
-//!                                                                                     (verify, show and diff read a release)
+//!                                                                                     (verify, show, diff and audit read a release)
 //! ```
 //!
 //! A [`recipe::Recipe`] is what a person wrote; a [`plan::Plan`] is what it means, and printing it is the dry run.
@@ -36,7 +36,8 @@
 //! - [`reranker`]: sentences to their relevance to a question, by shared words in integers or by any local model, whose scores are pinned.
 //! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage. `pinfile`: what published
 //!   pins have in common.
-//! - [`manifest`], [`card`]: what a release says of itself. [`verify`](mod@verify), [`show`](mod@show), [`diff`](mod@diff): what reads one, or two. [`cli`], [`report`], [`error`].
+//! - [`manifest`], [`digests`], [`provenance`], [`card`]: what a release says of itself; its identity as a tree of digests stands in [`digests`]. [`verify`](mod@verify), [`show`](mod@show), [`diff`](mod@diff): what reads one, or
+//!   two. [`rebuild`] builds one again and compares; [`audit`] looks at data of others. [`cli`], [`report`], [`error`].
 //!
 //! # Invariants
 //!
@@ -57,6 +58,7 @@
 //!   what stands around a seam is tokenised again ([`tokenizer::join`](fn@tokenizer::join), [`stage::ledger`], [`stage::splice`]).
 //! - **A sentence is a line.** Each line ends its own tokens, so that counts of lines add up ([`tokenizer`]). Running text alone is split at
 //!   sentence ends, and only where no doubt is left.
+//! - **A file is judged by what it says only where its bytes are those of the release**; else it is located, by row and column ([`verify`](mod@verify)).
 //! - **A release is written aside and renamed whole**, and never written over.
 //!
 //! # What is deliberately absent
