@@ -36,6 +36,7 @@
 //! - [`reranker`]: sentences to their relevance to a question, by shared words in integers or by any local model, whose scores are pinned.
 //! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage. `pinfile`: what published
 //!   pins have in common.
+//! - [`audit`]: what is wrong with data of others, prompt sets and released files.
 //! - [`manifest`], [`card`]: what a release says of itself. [`verify`](mod@verify), [`show`](mod@show): what reads one. [`cli`], [`report`], [`error`].
 //!
 //! # Invariants
