@@ -48,8 +48,10 @@ fn the_golden_release() {
         (code, id(&json).iter().filter(|check| *check != "duplicate_row").collect::<Vec<_>>()),
         (Some(1), vec![&Value::from("doubled_mark")])
     );
-    // Without a profile or a map, a release is no plain set.
-    bench.run(&["audit", release.to_str().unwrap()]).failure(2, &["--profile generic"]);
+    // Without a profile or a map, a release is no plain set: it is built again, from sound bytes.
+    bench.run(&["audit", release.to_str().unwrap()]).failure(2, &["nihbuild verify"]);
+    let sums = |flag: &str| bench.run(&["audit", release.to_str().unwrap(), flag, "x.html"]);
+    sums("--html").failure(2, &["--html does nothing where a release is built again", "--profile generic"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //!
 //! # Figures
 //!
-//! Rows by language. All are those that were measured by hand on these files, row by row, but where a line below says otherwise.
+//! Rows by language. Where these files were also counted by hand, the counts are the same, but for what is said below the table.
 //!
 //! | | ar | de | en | es | hi | vi | zh |
 //! |---|---|---|---|---|---|---|---|

@@ -40,6 +40,7 @@ const ROLES: [(Role, &str, &[&str]); 11] = [
         Role::Answers,
         "answers",
         &[
+            "answers+answer_variants+answers_by_language",
             "answers+answer_variants",
             "answers",
             "outputs",

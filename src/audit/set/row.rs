@@ -151,13 +151,13 @@ fn single(value: &Value) -> std::result::Result<String, &'static str> {
     }
 }
 
-/// The texts of a value; an object with a list `text` is SQuAD's way to write answers.
+/// The texts of a value; an object with a list `text` is SQuAD's way to write answers, with `answers` our own by language.
 fn gather(value: &Value, all: &mut Vec<String>) -> std::result::Result<(), &'static str> {
     match value {
         Value::Null => {}
         Value::Array(items) => items.iter().try_for_each(|item| gather(item, all))?,
-        Value::Object(fields) => match fields.get("text") {
-            Some(text) => gather(text, all)?,
+        Value::Object(fields) => match fields.get("text").or_else(|| fields.get("answers")) {
+            Some(texts) => gather(texts, all)?,
             None => return Err("an object without `text`"),
         },
         Value::String(text) => match written_list(text) {
