@@ -7,7 +7,7 @@ use crate::digests::{FileDigests, RowDigests};
 use crate::error::{Error, Result};
 use crate::hash::{Digest, RowEncoder};
 use crate::manifest::Manifest;
-use crate::pipeline::{self, Chosen, Drift};
+use crate::pipeline::{self, Chosen, Drift, place};
 use crate::plan::{Options, Plan};
 use crate::recipe::{EmbedderName, Recipe, SeedSource};
 use crate::seed::Seed;
@@ -173,14 +173,6 @@ fn seeded(mut recipe: Recipe, manifest: &Manifest, file: Option<&Path>) -> Resul
     }
     recipe.release.seed = SeedSource::File { file: path.display().to_string() };
     Ok(recipe)
-}
-
-/// Where a stage stands on the path.
-pub(crate) fn place(stage: &str) -> usize {
-    const PATH: [&str; 10] =
-        ["texts", "haystack", "choose", "select", "distractors", "examples", "localize", "embed", "retrieve", "write"];
-    let first = stage.split(' ').next().unwrap_or_default();
-    PATH.iter().position(|name| *name == first).unwrap_or(PATH.len())
 }
 
 impl Audit {

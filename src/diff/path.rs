@@ -4,29 +4,13 @@ use super::release::Release;
 use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::manifest::Manifest;
+use crate::pipeline::place;
 use crate::recipe::Recipe;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Keys of a recipe that reach no row.
 const NO_CAUSE: [&str; 4] = ["release.name", "release.version", "release.date", "release.licence"];
-
-/// Names of stages begin so, in the order of the path. What is not named here follows.
-const ORDER: [&str; 13] = [
-    "translate",
-    "written",
-    "ingest",
-    "texts",
-    "select",
-    "distractors",
-    "examples",
-    "localize",
-    "embed",
-    "retrieve",
-    "rerank",
-    "assemble",
-    "write",
-];
 
 /// Something that two releases have in two forms.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -120,12 +104,8 @@ pub(super) fn walk(a: &Release, b: &Release, rows: u64) -> Result<Walk> {
 }
 
 fn stages(a: &BTreeMap<String, Digest>, b: &BTreeMap<String, Digest>) -> Vec<Step> {
-    let rank = |name: &str| {
-        let head = name.split(' ').next().unwrap_or_default();
-        ORDER.iter().position(|known| *known == head).unwrap_or(ORDER.len())
-    };
     let mut names: Vec<&String> = a.keys().chain(b.keys()).collect::<BTreeSet<_>>().into_iter().collect();
-    names.sort_by_key(|name| rank(name));
+    names.sort_by_key(|name| place(name));
     let step = |name: &String| {
         let of = |all: &BTreeMap<String, Digest>| [("digest", all.get(name).map(Digest::to_string))];
         Step { name: name.clone(), is_stage: true, details: differing(of(a), of(b)) }

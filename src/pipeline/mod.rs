@@ -208,6 +208,14 @@ pub fn fetch(plan: &Plan) -> Result<Vec<SourceFile>> {
 /// Keys of the store entries of a plan, by name of the stage, in the order of the path.
 pub type Stages = Vec<(String, Key)>;
 
+/// Where a stage stands on the path, by its name in a manifest; what is not known comes last.
+pub fn place(stage: &str) -> usize {
+    const PATH: [&str; 9] =
+        ["texts", "haystack", "choose", "select", "distractors", "examples", "localize", "embed", "retrieve"];
+    let first = stage.split(' ').next().unwrap_or_default();
+    PATH.iter().position(|name| *name == first).unwrap_or(PATH.len())
+}
+
 /// Identity of a build: two builds of one folder must agree in it to share their files. Pinned vectors are part of
 /// it: other vectors, another build.
 fn identity(plan: &Plan, stages: &Stages, pins: &Pins<'_>) -> Digest {
