@@ -66,6 +66,7 @@
 
 pub mod card;
 pub mod cli;
+pub mod compact;
 pub mod embedder;
 pub mod error;
 pub mod family;

@@ -101,6 +101,8 @@ pub struct Options {
     pub sources: Option<PathBuf>,
     /// Where the files of tokenizers are, by name.
     pub tokenizers: BTreeMap<String, PathBuf>,
+    /// Write a compact release: texts once, rows as numbers.
+    pub compact: bool,
 }
 
 /// One data file of a release.
@@ -469,7 +471,7 @@ impl Plan {
     }
 
     /// Folder of the release: `<name>/<version>`, with the filters' digest where flags narrow the build
-    /// (or where `--seed` makes it another one).
+    /// (or where `--seed` makes it another one); `.compact` follows where it is one.
     pub fn folder(&self) -> PathBuf {
         let release = &self.recipe.release;
         let mut version = release.version.0.clone();
@@ -480,6 +482,9 @@ impl Plan {
                 "seed": self.options.seed,
             });
             version += &format!("+{}", Digest::of(filter.to_string()).short());
+        }
+        if self.options.compact {
+            version += &format!(".{}", crate::compact::EXTENSION);
         }
         self.options.out.join(&release.name.0).join(version)
     }

@@ -1,9 +1,11 @@
 //! The journal of a build in progress: which data files are finished, so that an interrupted build goes on.
 
 use super::write::DataFile;
+use crate::compact::PartFile;
 use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::store::{make_dir, sorted_dir};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -12,9 +14,24 @@ use std::sync::Mutex;
 
 /// The journal of a build in progress: its plan, then each finished file.
 pub struct Journal {
-    pub(super) folder: PathBuf,
-    done: Mutex<BTreeMap<String, DataFile>>,
+    pub(crate) folder: PathBuf,
+    done: Mutex<BTreeMap<String, Entry>>,
     file: Mutex<File>,
+}
+
+/// A finished data file; of a compact build, its rows in place of it.
+#[derive(Clone, Serialize, Deserialize)]
+struct Entry {
+    file: DataFile,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rows: Option<PartFile>,
+}
+
+impl Entry {
+    /// What lies in the folder, and its digest.
+    fn there(&self) -> (&str, Digest) {
+        self.rows.as_ref().map_or((&self.file.path, self.file.sha256), |rows| (&rows.path, rows.sha256))
+    }
 }
 
 impl Journal {
@@ -28,18 +45,20 @@ impl Journal {
             let mut lines = BufReader::new(file).lines().map_while(std::result::Result::ok);
             if lines.next().as_ref() == Some(&head) {
                 for line in lines {
-                    let Ok(entry) = serde_json::from_str::<DataFile>(&line) else { continue };
-                    match Digest::of_file(&folder.join(&entry.path)) {
-                        Ok((digest, _)) if digest == entry.sha256 => {
-                            done.insert(entry.path.clone(), entry);
+                    let Ok(entry) = serde_json::from_str::<Entry>(&line) else { continue };
+                    let (path, sha256) = entry.there();
+                    match Digest::of_file(&folder.join(path)) {
+                        Ok((digest, _)) if digest == sha256 => {
+                            done.insert(entry.file.path.clone(), entry);
                         }
-                        _ => eprintln!("warning: {} is not as it was written, building it anew", entry.path),
+                        _ => eprintln!("warning: {path} is not as it was written, building it anew"),
                     }
                 }
             }
         }
         make_dir(folder)?;
-        sweep(folder, folder, &done)?;
+        let kept: Vec<&str> = done.values().map(|entry| entry.there().0).collect();
+        sweep(folder, folder, &kept)?;
         let mut file = File::create(&path).map_err(|e| Error::io("cannot write", &path, e))?;
         let mut text = head + "\n";
         for entry in done.values() {
@@ -53,34 +72,41 @@ impl Journal {
 
     /// The finished files, by path.
     pub fn done(&self) -> BTreeMap<String, DataFile> {
-        self.done.lock().expect("no thread panics").clone()
+        let done = self.done.lock().expect("no thread panics");
+        done.iter().map(|(path, entry)| (path.clone(), entry.file.clone())).collect()
+    }
+
+    /// The finished rows of a compact build.
+    pub(crate) fn rows(&self) -> Vec<PartFile> {
+        self.done.lock().expect("no thread panics").values().filter_map(|entry| entry.rows.clone()).collect()
     }
 
     /// Enters a file that is in its place and synced.
-    pub(super) fn enter(&self, entry: DataFile) -> Result<()> {
+    pub(crate) fn enter(&self, file: DataFile, rows: Option<PartFile>) -> Result<()> {
+        let entry = Entry { file, rows };
         let line = serde_json::to_string(&entry).expect("plain data") + "\n";
         let mut file = self.file.lock().expect("no thread panics");
         file.write_all(line.as_bytes())
             .and_then(|()| file.sync_data())
             .map_err(|e| Error::io("cannot write", &self.folder.join("journal.jsonl"), e))?;
-        self.done.lock().expect("no thread panics").insert(entry.path.clone(), entry);
+        self.done.lock().expect("no thread panics").insert(entry.file.path.clone(), entry);
         Ok(())
     }
 }
 
 /// Removes everything below a folder but finished data files: halves of files, and what an interrupted
 /// publication left.
-fn sweep(root: &Path, folder: &Path, done: &BTreeMap<String, DataFile>) -> Result<()> {
+fn sweep(root: &Path, folder: &Path, kept: &[&str]) -> Result<()> {
     for path in sorted_dir(folder)? {
         let fault = |e| Error::io("cannot remove", &path, e);
         let name = path.strip_prefix(root).expect("below the root").to_string_lossy();
-        if done.contains_key(name.as_ref()) {
+        if kept.contains(&name.as_ref()) {
             continue;
         }
         if !path.is_dir() || path.is_symlink() {
             std::fs::remove_file(&path).map_err(fault)?;
-        } else if done.keys().any(|kept| kept.starts_with(&format!("{name}/"))) {
-            sweep(root, &path, done)?;
+        } else if kept.iter().any(|path| path.starts_with(&format!("{name}/"))) {
+            sweep(root, &path, kept)?;
         } else {
             std::fs::remove_dir_all(&path).map_err(fault)?;
         }

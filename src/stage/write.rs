@@ -6,6 +6,7 @@
 use super::assemble::RowPlan;
 use super::journal::Journal;
 use super::ledger::AlsoCounter;
+use crate::compact::{self, Layout, PartFile, Parts, Recipe, RowsPart};
 use crate::error::{Error, Result};
 use crate::hash::{Digest, HashingWriter, RowEncoder, RowsHasher};
 use crate::plan::{FilePlan, Plan, exceeds};
@@ -19,6 +20,7 @@ use crate::tokenizer::Tokenizer;
 use arrow_array::cast::AsArray;
 use arrow_array::{RecordBatch, StringArray};
 use arrow_buffer::{Buffer, OffsetBuffer};
+use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::file::writer::SerializedFileWriter;
@@ -199,13 +201,41 @@ struct Group {
     chunks: Vec<ArrowColumnChunk>,
     digests: Vec<Digest>,
     stats: Stats,
+    /// Its rows in a compact build.
+    compact: Option<RecordBatch>,
 }
 
-type Sink = SerializedFileWriter<HashingWriter<BufWriter<File>>>;
+/// A data file that is being written: the bytes of a compact build's are only digested.
+pub(crate) type Sink = SerializedFileWriter<HashingWriter<Out>>;
+
+/// Where a data file's bytes go.
+pub(crate) enum Out {
+    /// Into a file.
+    File(BufWriter<File>),
+    /// Nowhere.
+    Nowhere,
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Out::File(file) => file.write(bytes),
+            Out::Nowhere => Ok(bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match self {
+            Out::File(file) => file.flush(),
+            Out::Nowhere => Ok(()),
+        }
+    }
+}
 
 #[derive(Default)]
 struct Open {
     writer: Option<Sink>,
+    compact: Option<RowsPart>,
     next: usize,
     pending: BTreeMap<usize, Group>,
     rows: RowsHasher,
@@ -220,6 +250,12 @@ pub trait Rows: Sync {
 
     /// Renders a planned row into the emptied buffer and proves it from its final text.
     fn row(&self, desk: &mut Self::Desk, file: &FilePlan, planned: RowPlan, prompt: &mut String) -> Result<Made>;
+
+    /// What a rendered row's prompt is put together from, in a compact release.
+    fn compact(&self, file: &FilePlan, planned: RowPlan, row: &Row, prompt: &str) -> Result<Recipe>;
+
+    /// Writes the texts of a compact release; how each file is put together from them.
+    fn parts(&self, files: &[FileRows], parts: &mut Parts) -> Result<Vec<Layout>>;
 }
 
 /// What a thread keeps from row to row.
@@ -251,7 +287,7 @@ pub fn write<R: Rows>(plan: &Plan, rows: &R, files: &[FileRows], journal: &Journ
         if file.groups.is_empty() {
             // No story is long enough or short enough for this file: it still exists, without rows.
             let mut open = open[f].lock().expect("no thread panics");
-            finish(&file.file, &mut open, journal)?;
+            finish(plan, &file.file, &mut open, journal)?;
         }
     }
     let tokens = |&(f, g): &(usize, usize)| files[f].groups[g].iter().map(|row| u64::from(row.tokens)).sum::<u64>();
@@ -274,7 +310,7 @@ pub fn write<R: Rows>(plan: &Plan, rows: &R, files: &[FileRows], journal: &Journ
                     }
                     let (f, g) = work[n];
                     let result = group(plan, rows, &files[f].file, &files[f].groups[g], &mut desk, &progress)
-                        .and_then(|made| append(&files[f], &open[f], g, made, journal));
+                        .and_then(|made| append(plan, &files[f], &open[f], g, made, journal));
                     if let Err(error) = result {
                         stop.store(true, Ordering::Relaxed);
                         let mut failed = failed.lock().expect("no thread panics");
@@ -290,18 +326,19 @@ pub fn write<R: Rows>(plan: &Plan, rows: &R, files: &[FileRows], journal: &Journ
     progress.finish();
     match failed.into_inner().expect("no thread panics") {
         Some((_, error)) => Err(error),
+        None if plan.options.compact => compact::write_index(plan, rows, files, journal),
         None => Ok(()),
     }
 }
 
-fn factory() -> Result<ArrowRowGroupWriterFactory> {
+fn factory(schema: &SchemaRef) -> Result<ArrowRowGroupWriterFactory> {
     // The factory wants a writer to take schema and settings from; this one writes nowhere.
-    let writer = sink(std::io::sink())?;
-    Ok(ArrowRowGroupWriterFactory::new(&writer, SCHEMA.clone()))
+    let writer = sink(std::io::sink(), schema)?;
+    Ok(ArrowRowGroupWriterFactory::new(&writer, schema.clone()))
 }
 
-fn sink<W: Write + Send>(out: W) -> Result<SerializedFileWriter<W>> {
-    let schema = ArrowSchemaConverter::new().convert(&SCHEMA).map_err(parquet_fault)?;
+pub(crate) fn sink<W: Write + Send>(out: W, schema: &SchemaRef) -> Result<SerializedFileWriter<W>> {
+    let schema = ArrowSchemaConverter::new().convert(schema).map_err(parquet_fault)?;
     SerializedFileWriter::new(out, schema.root_schema_ptr(), Arc::new(table::writer_properties()))
         .map_err(parquet_fault)
 }
@@ -323,6 +360,7 @@ fn group<R: Rows>(
     let budget = plan.budget(file.length, file.strategy);
     let mut made = Vec::with_capacity(rows.len());
     let mut digests = Vec::with_capacity(rows.len());
+    let mut recipes = Vec::new();
     let mut stats = Stats::default();
     // The buffer of the group before is used again: fresh memory of this size is dear.
     let mut values = std::mem::take(&mut desk.values);
@@ -357,6 +395,9 @@ fn group<R: Rows>(
             let most = counts.iter().take(if all { counts.len() } else { 1 }).map(|(_, n)| *n).max();
             this.over = u64::from(bounded && most > Some(budget));
         }
+        if plan.options.compact {
+            recipes.push(Recipe { bytes: prompt.len() as u64, ..maker.compact(file, planned, &row, &prompt)? });
+        }
         stats.add(&this, n == 0);
         progress.add(row.n_tokens);
         digests.push(Digest::of(&prompt));
@@ -371,21 +412,29 @@ fn group<R: Rows>(
     drop(made);
     let mut encoder = RowEncoder::default();
     let digests = (0..batch.num_rows()).map(|row| table::row_digest(&batch, row, &mut encoder)).collect();
-    let mut writers = factory()?.create_column_writers(0).map_err(parquet_fault)?.into_iter();
+    let chunks = encode(&batch)?;
+    let compact = plan.options.compact.then(|| compact::shrink(&batch, &recipes)).transpose()?;
+    desk.values = reclaim(batch);
+    Ok(Group { chunks, digests, stats, compact })
+}
+
+/// Encodes a batch as a row group.
+pub(crate) fn encode(batch: &RecordBatch) -> Result<Vec<ArrowColumnChunk>> {
+    let schema = batch.schema();
+    let mut writers = factory(&schema)?.create_column_writers(0).map_err(parquet_fault)?.into_iter();
     let mut chunks = Vec::new();
-    for (field, array) in SCHEMA.fields().iter().zip(batch.columns()) {
+    for (field, array) in schema.fields().iter().zip(batch.columns()) {
         for leaf in compute_leaves(field, array).map_err(parquet_fault)? {
             let mut writer = writers.next().expect("one writer a leaf");
             writer.write(&leaf).map_err(parquet_fault)?;
             chunks.push(writer.close().map_err(parquet_fault)?);
         }
     }
-    desk.values = reclaim(batch);
-    Ok(Group { chunks, digests, stats })
+    Ok(chunks)
 }
 
 /// The memory of a batch's prompts, if nothing else holds it.
-fn reclaim(batch: RecordBatch) -> Vec<u8> {
+pub(crate) fn reclaim(batch: RecordBatch) -> Vec<u8> {
     let Some(prompts) = batch.column_by_name("prompt").and_then(|column| column.as_string_opt::<i32>()).cloned() else {
         return Vec::new();
     };
@@ -413,7 +462,14 @@ pub fn count_chars(prompt: &str, spans: &mut [NeedleSpan]) -> u64 {
 }
 
 /// Hands a group to its file; writes what is next in order, and closes the file after the last group.
-fn append(file: &FileRows, open: &Mutex<Open>, number: usize, made: Group, journal: &Journal) -> Result<()> {
+fn append(
+    plan: &Plan,
+    file: &FileRows,
+    open: &Mutex<Open>,
+    number: usize,
+    made: Group,
+    journal: &Journal,
+) -> Result<()> {
     let mut open = open.lock().expect("no thread panics");
     open.pending.insert(number, made);
     while let Some(group) = {
@@ -421,7 +477,13 @@ fn append(file: &FileRows, open: &Mutex<Open>, number: usize, made: Group, journ
         open.pending.remove(&next)
     } {
         if open.writer.is_none() {
-            open.writer = Some(create(journal, &file.file)?);
+            open.writer = Some(create(plan, journal, &file.file)?);
+        }
+        if let Some(rows) = &group.compact {
+            if open.compact.is_none() {
+                open.compact = Some(RowsPart::create(&journal.folder, &file.file.config)?);
+            }
+            open.compact.as_mut().expect("just made").write(rows)?;
         }
         let first = open.count == 0;
         open.stats.add(&group.stats, first);
@@ -436,7 +498,7 @@ fn append(file: &FileRows, open: &Mutex<Open>, number: usize, made: Group, journ
         open.next += 1;
     }
     if open.next == file.groups.len() {
-        finish(&file.file, &mut open, journal)?;
+        finish(plan, &file.file, &mut open, journal)?;
     }
     Ok(())
 }
@@ -449,27 +511,40 @@ fn write_fault(journal: &Journal, file: &FilePlan, e: parquet::errors::ParquetEr
     Error::io("cannot write", &aside(journal, file), e)
 }
 
-fn create(journal: &Journal, file: &FilePlan) -> Result<Sink> {
+fn create(plan: &Plan, journal: &Journal, file: &FilePlan) -> Result<Sink> {
+    if plan.options.compact {
+        return sink(HashingWriter::new(Out::Nowhere), &SCHEMA);
+    }
     let path = aside(journal, file);
     make_dir(path.parent().expect("a data file has a folder"))?;
     let out = File::create(&path).map_err(|e| Error::io("cannot write", &path, e))?;
-    sink(HashingWriter::new(BufWriter::with_capacity(1 << 20, out)))
+    sink(HashingWriter::new(Out::File(BufWriter::with_capacity(1 << 20, out))), &SCHEMA)
 }
 
-fn finish(file: &FilePlan, open: &mut Open, journal: &Journal) -> Result<()> {
+fn finish(plan: &Plan, file: &FilePlan, open: &mut Open, journal: &Journal) -> Result<()> {
     let writer = match open.writer.take() {
         Some(writer) => writer,
-        None => create(journal, file)?,
+        None => create(plan, journal, file)?,
     };
     let fault = |e: String| Error::io("cannot write", &aside(journal, file), e);
     let hashing = writer.into_inner().map_err(|e| fault(e.to_string()))?;
     let (out, sha256, bytes) = hashing.finish();
-    let out = out.into_inner().map_err(|e| fault(e.to_string()))?;
-    out.sync_all().map_err(|e| fault(e.to_string()))?;
-    let place = journal.folder.join(file.path());
-    std::fs::rename(aside(journal, file), &place).map_err(|e| Error::io("cannot rename to", &place, e))?;
-    sync_dir(place.parent().expect("a data file has a folder"))?;
+    let rows: Option<PartFile> = match out {
+        Out::Nowhere => {
+            let made = open.compact.take().map_or_else(|| RowsPart::create(&journal.folder, &file.config), Ok)?;
+            Some(made.close()?)
+        }
+        Out::File(out) => {
+            let out = out.into_inner().map_err(|e| fault(e.to_string()))?;
+            out.sync_all().map_err(|e| fault(e.to_string()))?;
+            let place = journal.folder.join(file.path());
+            std::fs::rename(aside(journal, file), &place).map_err(|e| Error::io("cannot rename to", &place, e))?;
+            sync_dir(place.parent().expect("a data file has a folder"))?;
+            None
+        }
+    };
     let rows_digest = std::mem::take(&mut open.rows).finish();
     let stats = std::mem::take(&mut open.stats);
-    journal.enter(DataFile { path: file.path(), bytes, sha256, rows: open.count, rows_digest, stats })
+    let file = DataFile { path: file.path(), bytes, sha256, rows: open.count, rows_digest, stats };
+    journal.enter(file, rows)
 }

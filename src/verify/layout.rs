@@ -45,7 +45,8 @@ pub fn check_sums(folder: &Path) -> Vec<Finding> {
         }
     }
     let known = |name: &str| {
-        let folders = ["data/", "packs/", "pins/"];
+        let data = if listed.contains_key(crate::compact::INDEX) { "compact/" } else { "data/" };
+        let folders = [data, "packs/", "pins/"];
         name == SUMS || name == "judge.json" || ALWAYS.contains(&name) || folders.iter().any(|f| name.starts_with(f))
     };
     for name in there.iter().filter(|name| listed.contains_key(*name) && !known(name)) {
@@ -78,7 +79,7 @@ pub fn is_inside(name: &str) -> bool {
 }
 
 /// Names of the files below a folder.
-pub(super) fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) {
+pub(crate) fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) {
     for path in sorted_dir(folder).unwrap_or_default() {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         if path.is_dir() && !path.is_symlink() {
@@ -90,12 +91,6 @@ pub(super) fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) {
 }
 
 impl Checker<'_> {
-    pub(super) fn sums(&self) {
-        for finding in check_sums(self.folder) {
-            self.find(&finding.file, None, finding.what);
-        }
-    }
-
     /// What the manifest says of packs, seed and itself.
     pub(super) fn about(&self, manifest: &Manifest) {
         let find = |what: String| self.find("manifest.json", None, what);

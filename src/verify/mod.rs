@@ -15,9 +15,11 @@ mod retrieved;
 mod row;
 
 use self::examples::Examples;
+pub(crate) use self::layout::list;
 pub use self::layout::{check_sums, is_inside};
 use self::retrieved::Whole;
 use self::row::Reading;
+use crate::compact::{self, Supply};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::family::reasoning::Voices;
@@ -72,6 +74,9 @@ pub struct Finding {
 pub struct Report {
     /// Name and version of the release.
     pub release: String,
+    /// It is compact: its data files were put together for this.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub compact: bool,
     /// Its rows digest as computed.
     pub rows_digest: Option<Digest>,
     /// Data files.
@@ -146,6 +151,8 @@ pub fn read_packs(folder: &Path) -> Result<BTreeMap<String, Pack>> {
 
 struct Checker<'a> {
     folder: &'a Path,
+    /// Puts the data files of a compact release together.
+    supply: Option<&'a Supply>,
     recipe: &'a Recipe,
     packs: &'a BTreeMap<String, Pack>,
     /// Packs that ask about stories in another language: by language of question and story.
@@ -249,6 +256,28 @@ pub fn verify(folder: &Path, depth: Depth, jobs: usize) -> Result<Report> {
 
 /// Verifies a release; `options` say where tokenizers' files are (`tokenizers`, `models`, `data`, `out` with its cache).
 pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) -> Result<Report> {
+    if !compact::is_compact(folder) {
+        return verify_full(folder, depth, jobs, options, None);
+    }
+    let manifest = read_manifest(folder)?;
+    let mut supply = Supply::new(folder, &manifest)?;
+    let plans = files(&read_recipe(folder)?);
+    let paths = |plan: &FilePlan| std::iter::once(plan.path()).chain(retrieved::whole_path(plan));
+    let expected = plans.iter().filter(|plan| manifest.files.iter().any(|file| file.path == plan.path()));
+    supply.expect(expected.flat_map(paths));
+    let found = compact::check(folder, &manifest);
+    verify_full(&supply.folder, depth, jobs, options, Some((&supply, found)))
+}
+
+/// Verifies a release whose data files are there, or are put together by a supply, beside findings about its parts.
+fn verify_full(
+    folder: &Path,
+    depth: Depth,
+    jobs: usize,
+    options: &Options,
+    supply: Option<(&Supply, Vec<Finding>)>,
+) -> Result<Report> {
+    let (supply, found) = supply.map_or((None, None), |(supply, found)| (Some(supply), Some(found)));
     let manifest = read_manifest(folder)?;
     let recipe = read_recipe(folder)?;
     let packs = read_packs(folder)?;
@@ -274,6 +303,7 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
     };
     let checker = Checker {
         folder,
+        supply,
         recipe: &recipe,
         packs: &packs,
         askers: match recipe.family() {
@@ -297,6 +327,7 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
     {
         let report = &mut checker.shared.lock().expect("no thread panics").report;
         report.release = manifest.title();
+        report.compact = supply.is_some();
         report.unchecked = unchecked;
         let stories = recipe.family() == Family::Reasoning;
         let why =
@@ -309,7 +340,7 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
             report.unchecked.push(format!("worked examples, drawn again: {why}"));
         }
     }
-    checker.sums();
+    found.unwrap_or_else(|| check_sums(folder)).into_iter().for_each(|f| checker.find(&f.file, None, f.what));
     faults.into_iter().for_each(|fault| checker.find(&fault.file, None, fault.what));
     fault.into_iter().for_each(|what| checker.find("pins/rerank", None, what));
     checker.about(&manifest);
@@ -318,6 +349,13 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
     let pool = pool.map_err(|e| Error::new(format!("cannot start threads: {e}")))?;
     let check = |(file, plan): &(&DataFile, FilePlan)| {
         // A reader of Parquet may fail in its own ways on bytes that were made to break it.
+        let held = |path: String| checker.supply.map(|supply| supply.take(&path)).transpose();
+        let held: Result<Vec<_>> =
+            [Some(plan.path()), retrieved::whole_path(plan)].into_iter().flatten().map(held).collect();
+        if let Err(e) = &held {
+            checker.find(&file.path, None, format!("cannot be put together: {e}"));
+            return None;
+        }
         let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| checker.file(file, plan, &manifest)));
         checked.unwrap_or_else(|_| {
             checker.find(&file.path, None, "cannot be read: it breaks the Parquet reader");

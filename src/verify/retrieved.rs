@@ -36,16 +36,21 @@ pub(super) struct Whole {
     vectors: FxHashMap<String, Vec<i8>>,
 }
 
+/// The file that a file of cut rows was cut from.
+pub(super) fn whole_path(plan: &FilePlan) -> Option<String> {
+    let (retriever, k) = plan.rag?;
+    let end = format!("_rag_{}_{k}", retriever.name());
+    let config = plan.config.strip_suffix(&end).unwrap_or(&plan.config).to_owned();
+    Some(FilePlan { rag: None, config, ..plan.clone() }.path())
+}
+
 /// What is kept of distinct lines; then it begins anew.
 const KNOWN: usize = 200_000;
 
 impl Whole {
     /// Opens the file that a file of cut rows was cut from.
     pub(super) fn open(folder: &Path, plan: &FilePlan, format: u32) -> Result<Whole> {
-        let (retriever, k) = plan.rag.ok_or_else(|| Error::new("its rows are whole"))?;
-        let end = format!("_rag_{}_{k}", retriever.name());
-        let config = plan.config.strip_suffix(&end).unwrap_or(&plan.config).to_owned();
-        let path = folder.join(FilePlan { rag: None, config, ..plan.clone() }.path());
+        let path = folder.join(whole_path(plan).ok_or_else(|| Error::new("its rows are whole"))?);
         let file = File::open(&path).map_err(|e| Error::io("cannot open", &path, e))?;
         let fault = |e: parquet::errors::ParquetError| Error::new(e.to_string()).at(path.display());
         let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(fault)?;
