@@ -36,7 +36,8 @@
 //! - [`reranker`]: sentences to their relevance to a question, by shared words in integers or by any local model, whose scores are pinned.
 //! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage. `pinfile`: what published
 //!   pins have in common.
-//! - [`manifest`], [`card`]: what a release says of itself. [`verify`](mod@verify), [`show`](mod@show): what reads one. [`cli`], [`report`], [`error`].
+//! - [`manifest`], [`card`]: what a release says of itself. [`verify`](mod@verify), [`show`](mod@show): what reads one.
+//! - [`compact`]: a release with each text once, and the full one of it. [`cli`], [`report`], [`error`].
 //!
 //! # Invariants
 //!

@@ -30,7 +30,7 @@ fn word(language: usize, n: usize) -> String {
     stems[language][n % 8].to_owned()
 }
 
-fn passage(language: usize, n: usize, length: usize) -> String {
+pub fn passage(language: usize, n: usize, length: usize) -> String {
     let words: Vec<String> =
         (0..length).map(|i| word(language, n / 8usize.pow((i % 4) as u32) + i * (1 + n % 5))).collect();
     let (join, end) = if language == 2 { ("", "\u{3002}") } else { (" ", ".") };
@@ -57,7 +57,7 @@ const PASSAGES: usize = 160;
 /// Files of questions and passages in a folder. Question 11 is not there in Chinese. Passage 7 holds the German answer
 /// to question 3 in its German text alone, passage 9 the English one to question 4 in all languages, and passage 5 is
 /// question 2's needle with its answer taken out.
-fn world(bench: &Bench) {
+pub fn world(bench: &Bench) {
     for (l, (code, name)) in LANGUAGES.iter().zip(NAMES).enumerate() {
         let mut data = Vec::new();
         for n in 0..QUESTIONS - usize::from(l == 2) {
@@ -99,14 +99,15 @@ fn needle(l: usize, n: usize) -> (String, usize) {
     (context, start)
 }
 
-fn recipe(more: &str) -> String {
+pub fn recipe(more: &str) -> String {
     format!(
         "[release]\nname = \"made\"\nversion = \"1.0.0\"\nseed = 5\n\n[source]\nkind = \"squad\"\ndataset = \"made\"\n\
          files = \"made-{{language}}.json\"\n\n[budget]\nanswer = 20\ntemplate = 12\nunit = 500\n\n[retrieval]\nembedder = \"ngram\"\n\n{more}"
     )
 }
 
-const GRID: &str = "[grid]\nlanguages = [\"en\", \"de\", \"zh\"]\nlengths = [\"0k\", \"2k\", \"4k\"]\nsamples = 6\n";
+pub const GRID: &str =
+    "[grid]\nlanguages = [\"en\", \"de\", \"zh\"]\nlengths = [\"0k\", \"2k\", \"4k\"]\nsamples = 6\n";
 
 fn build(bench: &Bench, recipe: &str, args: &[&str]) -> Outcome {
     bench.write("made.toml", recipe);
@@ -737,6 +738,7 @@ fn natural_distractors_of_stories() {
     );
     let release = build(&bench, &recipe, &[]).success().release(&bench);
     verified(&bench, &release);
+    crate::compact::compacts(&bench, &["recipe", "made.toml", "--data", "data"], &release);
     let facts = nihbuild::verify::read_manifest(&release).unwrap().passages.unwrap();
     assert_eq!(facts.passages, 398);
     let reasons = format!("{:?}", facts.dropped);

@@ -377,6 +377,9 @@ const BYTES_PER_KILOTOKEN: u64 = 780;
 /// The same where prompts tell one text again and again.
 const BYTES_PER_REPEATED: u64 = 80;
 
+/// Bytes a row of a compact release, with its share of the texts: measured on the default recipe.
+const BYTES_PER_COMPACT: u64 = 720;
+
 /// Up to this many tokens a prompt repeats what the compressor still sees of the one before.
 const REPEATED: u32 = 64_000;
 
@@ -414,6 +417,7 @@ fn dry_run(plan: &Plan, json: bool) -> Result<()> {
         _ => plan.files.iter().map(|f| of(f.length) * plan.rows_of(f)).sum(),
     };
     let disk = match plan.family {
+        _ if plan.options.compact => rows * BYTES_PER_COMPACT,
         Family::Factoid => {
             let longest = plan.recipe.slots.lengths.iter().flatten().max().copied().unwrap_or(0);
             let each = if longest > REPEATED { BYTES_PER_KILOTOKEN } else { BYTES_PER_REPEATED };

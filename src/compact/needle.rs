@@ -13,6 +13,7 @@ use crate::stage::counter::Item;
 use crate::stage::passages::{Inputs, Rankings};
 use crate::stage::write::FileRows;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 fn cell(file: &FilePlan) -> Cell {
     file.cell.expect("a file of this family has a cell")
@@ -28,6 +29,9 @@ fn reach(row: &RowPlan) -> usize {
     let instead = row.needle.instead.map_or(0, |rank| rank + 1);
     instead.max(row.passages + u32::from(row.needle.instead.is_some())) as usize
 }
+
+/// By language, which passages rows hold.
+type Used = Vec<Vec<bool>>;
 
 /// What files share a ranking by.
 fn list(rankings: &Rankings, file: &FilePlan) -> String {
@@ -65,22 +69,22 @@ impl<'a> Inputs<'a> {
         let (mut facts, mut frames) = (BTreeMap::new(), BTreeMap::new());
         for file in files.iter().map(|file| &file.file) {
             let language = file.language;
-            if !facts.contains_key(&language) {
+            if let Entry::Vacant(entry) = facts.entry(language) {
                 let needle = |i: usize| {
                     let needle = self.instances[i].by_language.get(&language);
                     Ok(needle.map(|needle| needle.context.clone()).into_iter().collect())
                 };
-                facts.insert(language, parts.facts(&language.to_string(), n, needle)?);
+                entry.insert(parts.facts(&language.to_string(), n, needle)?);
             }
             let Cell { question, prompt, .. } = cell(file);
             let key = format!("{question}-{}", prompt.name());
-            if !frames.contains_key(&key) {
+            if let Entry::Vacant(entry) = frames.entry(key.clone()) {
                 let frame = |i: usize| {
                     let asked = self.instances[i].by_language.get(&question);
                     let tail = asked.map(|needle| tail(prompt, &needle.question));
                     Ok(Around { head: tail.is_some().then(|| head(prompt).to_owned()), tail, cut_head: None })
                 };
-                frames.insert(key.clone(), parts.frames(&key, n, frame)?);
+                entry.insert(parts.frames(&key, n, frame)?);
             }
         }
         let (rankings, used) = self.compact_rankings(files, &languages, parts)?;
@@ -118,7 +122,7 @@ impl<'a> Inputs<'a> {
         files: &[FileRows],
         languages: &[Language],
         parts: &mut Parts,
-    ) -> Result<(BTreeMap<String, String>, Vec<Vec<bool>>)> {
+    ) -> Result<(BTreeMap<String, String>, Used)> {
         let mut paths = BTreeMap::new();
         let mut used = vec![vec![false; self.counter.haystack.ids.len()]; languages.len()];
         let number = |language: Language| languages.iter().position(|l| *l == language).expect("the recipe has it");

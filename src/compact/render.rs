@@ -4,14 +4,14 @@ use super::read::DataReader;
 use super::{Layout, rows};
 use crate::error::{Error, Result};
 use crate::fail;
-use crate::stage::write::reclaim;
 use crate::table::{self, text};
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, new_null_array};
-use arrow_buffer::{Buffer, OffsetBuffer};
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::DataType;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// What a thread keeps between groups.
@@ -23,18 +23,57 @@ pub(crate) struct Desk {
     frames: Option<(u64, RecordBatch)>,
     ranking: Option<(u64, RecordBatch)>,
     /// Memory for the prompts of a group.
-    values: Vec<u8>,
+    prompts: Option<Prompts>,
+}
+
+/// Prompts that are put together. Pieces are text, so that the whole is not looked through again: that would take as long as
+/// copying does three times over.
+struct Prompts {
+    builder: StringBuilder,
+    capacity: usize,
+}
+
+impl Prompts {
+    fn new(rows: usize, bytes: usize) -> Prompts {
+        // A little more, so that the next group, which is about as large, finds room.
+        let capacity = bytes.next_multiple_of(4 << 20);
+        Prompts { builder: StringBuilder::with_capacity(rows, capacity), capacity }
+    }
+
+    fn len(&self) -> usize {
+        self.builder.values_slice().len()
+    }
+
+    fn push(&mut self, piece: &str) {
+        self.builder.write_str(piece).expect("memory takes all");
+    }
+
+    fn end_row(&mut self) {
+        self.builder.append_value("");
+    }
+
+    /// The memory of finished prompts, if nothing else holds it.
+    fn again(prompts: StringArray) -> Option<Prompts> {
+        let values = prompts.into_parts().1;
+        let capacity = values.capacity();
+        let emptied = values.slice_with_length(0, 0);
+        drop(values);
+        let empty = StringArray::try_new(OffsetBuffer::from_lengths([]), emptied, None).ok()?;
+        Some(Prompts { builder: empty.into_builder().ok()?, capacity })
+    }
 }
 
 impl Desk {
     /// Takes the memory of a batch back.
     pub fn reclaim(&mut self, batch: RecordBatch) {
-        self.values = reclaim(batch);
+        let prompts = table::column(&batch, "prompt").as_string::<i32>().clone();
+        drop(batch);
+        self.prompts = Prompts::again(prompts);
     }
 
     fn open(&mut self, path: &str) {
         if self.path != path {
-            *self = Desk { path: path.to_owned(), values: std::mem::take(&mut self.values), ..Desk::default() };
+            *self = Desk { path: path.to_owned(), prompts: self.prompts.take(), ..Desk::default() };
         }
     }
 }
@@ -96,31 +135,28 @@ impl DataReader<'_> {
     pub(super) fn batch(&self, first: u64, n: u64, desk: &mut Desk) -> Result<RecordBatch> {
         desk.open(&self.index.path);
         let kept = self.rows.slice(first, n)?;
-        let mut values = std::mem::take(&mut desk.values);
-        values.clear();
         let asked = |row| Asked { batch: &kept, row };
         let sizes = (0..kept.num_rows()).map(|row| asked(row).number("prompt_bytes")).collect::<Result<Vec<_>>>()?;
         let all = sizes.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
         if all > i32::MAX as u64 {
             fail!("{}: a group of {all} bytes is too large", self.index.rows);
         }
-        values.reserve_exact(all as usize);
+        let kept_memory = desk.prompts.take().filter(|kept| kept.capacity >= all as usize);
+        let mut prompts = kept_memory.unwrap_or_else(|| Prompts::new(sizes.len(), all as usize));
         let DataType::List(item) = self.field("distractor_ids")? else { fail!("distractor_ids is no list") };
         let mut ids = Ids::new(StringBuilder::new()).with_field(item);
         for (row, size) in sizes.iter().enumerate() {
-            let start = values.len();
+            let start = prompts.len();
             let end = start + *size as usize;
-            let made = self.row_of(asked(row), desk, &mut values, &mut ids);
-            made.and_then(|()| match values.len() == end {
+            let made = self.row_of(asked(row), desk, &mut prompts, &mut ids);
+            prompts.end_row();
+            made.and_then(|()| match prompts.len() == end {
                 true => Ok(()),
-                false => Err(Error::new(format!("its prompt has {} bytes, expected {size}", values.len() - start))),
+                false => Err(Error::new(format!("its prompt has {} bytes, expected {size}", prompts.len() - start))),
             })
             .map_err(|e| e.at(format!("row {}", text(&kept, "id", row))).at(&self.index.path))?;
         }
-        let lengths = sizes.iter().map(|n| *n as usize);
-        let prompts = StringArray::try_new(OffsetBuffer::from_lengths(lengths), Buffer::from_vec(values), None)
-            .map_err(|e| Error::new(format!("its prompts are no text: {e}")).at(&self.index.path))?;
-        self.put_together(&kept, Arc::new(prompts), Arc::new(ids.finish()))
+        self.put_together(&kept, Arc::new(prompts.builder.finish()), Arc::new(ids.finish()))
     }
 
     fn field(&self, name: &str) -> Result<DataType> {
@@ -144,7 +180,7 @@ impl DataReader<'_> {
             .map_err(|e| Error::new(format!("cannot build a batch: {e}")).at(&self.index.path))
     }
 
-    fn row_of(&self, asked: Asked<'_>, desk: &mut Desk, out: &mut Vec<u8>, ids: &mut Ids) -> Result<()> {
+    fn row_of(&self, asked: Asked<'_>, desk: &mut Desk, out: &mut Prompts, ids: &mut Ids) -> Result<()> {
         let instance = asked.number("prompt_instance")?;
         let (page_of, place) = page(&mut desk.facts, &self.facts, instance)?;
         let facts = page_of.column(0).as_list::<i32>().value(place);
@@ -160,22 +196,22 @@ impl DataReader<'_> {
         match &self.index.layout {
             Layout::Story { .. } => match asked.lines() {
                 Some(lines) => {
-                    out.extend_from_slice(frame("cut_head").unwrap_or(head).as_bytes());
+                    out.push(frame("cut_head").unwrap_or(head));
                     self.lines(&lines, &facts, out)?;
                 }
                 None => {
-                    out.extend_from_slice(head.as_bytes());
+                    out.push(head);
                     let start = out.len() - head.len();
                     let ranking = self.ranked(&mut desk.ranking, instance, taken > 0)?;
                     self.story(&asked, &facts, ranking, taken, start, out, ids)?;
                 }
             },
             Layout::Numbered { close, .. } => {
-                out.extend_from_slice(head.as_bytes());
+                out.push(head);
                 let ranked = taken > 0 || asked.maybe("prompt_instead")?.is_some();
                 let ranking = self.ranked(&mut desk.ranking, instance, ranked)?;
                 self.numbered(&asked, &facts, ranking, taken, out, ids)?;
-                out.extend_from_slice(close.as_bytes());
+                out.push(close);
             }
             Layout::Running { gap, gap_at_start, .. } => {
                 let (at, end) = (asked.number("prompt_at")? as usize, asked.number("prompt_end")? as usize);
@@ -188,14 +224,14 @@ impl DataReader<'_> {
                     0 => [head, needle, gap_at_start, behind, tail],
                     _ => [head, before, gap, needle, behind],
                 };
-                order.iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
+                order.iter().for_each(|part| out.push(part));
                 if at == 0 {
                     ids.append(true);
                     return Ok(());
                 }
             }
         }
-        out.extend_from_slice(tail.as_bytes());
+        out.push(tail);
         ids.append(true);
         Ok(())
     }
@@ -215,18 +251,16 @@ impl DataReader<'_> {
     }
 
     /// The kept lines of a cut row.
-    fn lines(&self, lines: &[i32], facts: &[&str], out: &mut Vec<u8>) -> Result<()> {
+    fn lines(&self, lines: &[i32], facts: &[&str], out: &mut Prompts) -> Result<()> {
         for &line in lines {
             match usize::try_from(line) {
                 Ok(n) => {
-                    out.extend_from_slice(self.texts[0].line(n)?.as_bytes());
-                    out.push(b'\n');
+                    out.push(self.texts[0].line(n)?);
+                    out.push("\n");
                 }
                 Err(_) => {
-                    let fact = facts.get((-1 - i64::from(line)) as usize);
-                    out.extend_from_slice(
-                        fact.ok_or_else(|| Error::new(format!("there is no fact {line}")))?.as_bytes(),
-                    );
+                    let fact = facts.get((-1 - i64::from(line)) as usize).copied();
+                    out.push(fact.ok_or_else(|| Error::new(format!("there is no fact {line}")))?);
                 }
             }
         }
@@ -242,7 +276,7 @@ impl DataReader<'_> {
         ranking: Option<(&RecordBatch, usize)>,
         taken: usize,
         start: usize,
-        out: &mut Vec<u8>,
+        out: &mut Prompts,
         ids: &mut Ids,
     ) -> Result<()> {
         let spans = table::column(asked.batch, "needle_spans").as_list::<i32>().value(asked.row);
@@ -252,9 +286,9 @@ impl DataReader<'_> {
             fail!("it has {} needle spans, but {} facts", starts.len(), facts.len());
         }
         let mut next = 0;
-        let mut told = |out: &mut Vec<u8>| {
+        let mut told = |out: &mut Prompts| {
             while next < facts.len() && starts[next] == (out.len() - start) as i64 {
-                out.extend_from_slice(facts[next].as_bytes());
+                out.push(facts[next]);
                 next += 1;
             }
             next
@@ -268,7 +302,7 @@ impl DataReader<'_> {
             for (passage, rank) in passages.iter().zip(&ranks).filter(|(_, rank)| (**rank as usize) < taken) {
                 told(out);
                 let passage = *passage as usize;
-                out.extend_from_slice(self.texts[0].get(passage)?.as_bytes());
+                out.push(self.texts[0].get(passage)?);
                 ids.values().append_value(self.texts[0].id(passage)?);
                 debug_assert!(*rank >= 0);
                 left = left.wrapping_sub(1);
@@ -290,7 +324,7 @@ impl DataReader<'_> {
         facts: &[&str],
         ranking: Option<(&RecordBatch, usize)>,
         taken: usize,
-        out: &mut Vec<u8>,
+        out: &mut Prompts,
         ids: &mut Ids,
     ) -> Result<()> {
         let Layout::Numbered { suffixes, own, needle, first, label, end, .. } = &self.index.layout else {
@@ -316,14 +350,14 @@ impl DataReader<'_> {
             fail!("the needle stands behind {at} of {taken} passages");
         }
         for n in 0..=taken {
-            out.extend_from_slice(label.0.as_bytes());
-            out.extend_from_slice((first + n as u64).to_string().as_bytes());
-            out.extend_from_slice(label.1.as_bytes());
+            out.push(&label.0);
+            out.push(&(first + n as u64).to_string());
+            out.push(&label.1);
             let (language, passage, kept) = match (n == at, instead) {
                 (true, None) => {
                     let needle = facts.first().ok_or_else(|| Error::new("there is no needle"))?;
-                    out.extend_from_slice(needle.as_bytes());
-                    out.extend_from_slice(end.as_bytes());
+                    out.push(needle);
+                    out.push(end);
                     continue;
                 }
                 (true, Some(rank)) => (*needle, item(rank)?.1, None),
@@ -337,8 +371,8 @@ impl DataReader<'_> {
             let texts = self.texts.get(language).ok_or_else(|| Error::new("there is no such language"))?;
             let whole = texts.get(passage)?;
             let text = whole.get(..kept.unwrap_or(whole.len()));
-            out.extend_from_slice(text.ok_or_else(|| Error::new("a passage is cut where it cannot be"))?.as_bytes());
-            out.extend_from_slice(end.as_bytes());
+            out.push(text.ok_or_else(|| Error::new("a passage is cut where it cannot be"))?);
+            out.push(end);
             let id = texts.id(passage)?;
             match *own == Some(language) {
                 true => ids.values().append_value(id),

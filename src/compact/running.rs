@@ -10,6 +10,7 @@ use crate::stage::factoids::Inputs;
 use crate::stage::texts::PARTED;
 use crate::stage::write::FileRows;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 impl Inputs<'_> {
     /// What a row's prompt is put together from.
@@ -32,10 +33,10 @@ impl Inputs<'_> {
         let mut texts = BTreeMap::new();
         for file in files {
             let language = file.file.language;
-            if !texts.contains_key(&language) {
+            if let Entry::Vacant(entry) = texts.entry(language) {
                 let end = self.placed[&language].iter().map(|placed| placed.end).max().unwrap_or(0);
                 let text = &self.texts.by_language[&language].text()[..end];
-                texts.insert(language, parts.texts(&language.to_string(), std::iter::once((None, Some(text))))?);
+                entry.insert(parts.texts(&language.to_string(), std::iter::once((None, Some(text))))?);
             }
         }
         let layout = |file: &FilePlan| {

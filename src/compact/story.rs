@@ -13,6 +13,7 @@ use crate::stage::select::voices;
 use crate::stage::stories::{Inputs, Side};
 use crate::stage::write::FileRows;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 fn name((story, question, strategy): Voice) -> String {
     format!("{story}-{question}-{}", strategy.name())
@@ -62,9 +63,8 @@ impl<'a> Inputs<'a> {
         };
         let (mut facts, mut frames) = (BTreeMap::new(), BTreeMap::new());
         for voice in voices(&plans) {
-            if !facts.contains_key(&voice.0) {
-                let path = parts.facts(&voice.0.to_string(), n, |i| Ok(self.local(i, voice).facts))?;
-                facts.insert(voice.0, path);
+            if let Entry::Vacant(entry) = facts.entry(voice.0) {
+                entry.insert(parts.facts(&voice.0.to_string(), n, |i| Ok(self.local(i, voice).facts))?);
             }
             let sentence = order_lost(voice).then(|| self.plan.voices(voice).order_sentence());
             let sentence = sentence.filter(|sentence| !sentence.is_empty());

@@ -1,7 +1,6 @@
 //! Data files of a compact release for those who read whole files: each is put together when it is asked for, into a folder
 //! beside the release, and removed when nobody needs it any more.
 
-use super::FULL_SUMS;
 use super::materialize::{copy, write_file};
 use super::read::Release;
 use crate::error::{Error, Result};
@@ -15,7 +14,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// A full release of which only some data files are there at a time.
 pub(crate) struct Supply {
-    release: Release,
+    /// Or why nothing can be put together.
+    release: std::result::Result<Release, String>,
     files: BTreeMap<String, DataFile>,
     /// The folder, which is removed in the end.
     pub folder: PathBuf,
@@ -38,11 +38,9 @@ impl Supply {
         }
         make_dir(&folder)?;
         let files = manifest.files.iter().map(|file| (file.path.clone(), file.clone())).collect();
-        let release = Release::open(compact, manifest.format)?;
+        let release = Release::open(compact, manifest.format).map_err(|e| e.to_string());
         let supply = Supply { release, files, folder, asked: BTreeMap::new(), _lock: lock };
         copy(compact, &supply.folder)?;
-        let sums = compact.join(FULL_SUMS);
-        std::fs::copy(&sums, supply.folder.join("SHA256SUMS")).map_err(|e| Error::io("cannot copy", &sums, e))?;
         Ok(supply)
     }
 
@@ -59,11 +57,12 @@ impl Supply {
         if let Some(asked) = self.asked.get(path) {
             let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
             if !asked.1 {
-                let index = self.release.index.files.iter().find(|index| index.path == path);
+                let release = self.release.as_ref().map_err(|e| Error::new(e.clone()))?;
+                let index = release.index.files.iter().find(|index| index.path == path);
                 let (Some(index), Some(file)) = (index, self.files.get(path)) else {
                     return Err(Error::new(format!("{} does not have it", super::INDEX)));
                 };
-                write_file(&self.release, index, file, &self.folder)?;
+                write_file(release, index, file, &self.folder)?;
                 asked.1 = true;
             }
         }

@@ -206,10 +206,10 @@ struct Group {
 }
 
 /// A data file that is being written: the bytes of a compact build's are only digested.
-pub(crate) type Sink = SerializedFileWriter<HashingWriter<Out>>;
+pub type Sink = SerializedFileWriter<HashingWriter<Out>>;
 
 /// Where a data file's bytes go.
-pub(crate) enum Out {
+pub enum Out {
     /// Into a file.
     File(BufWriter<File>),
     /// Nowhere.
@@ -337,7 +337,8 @@ fn factory(schema: &SchemaRef) -> Result<ArrowRowGroupWriterFactory> {
     Ok(ArrowRowGroupWriterFactory::new(&writer, schema.clone()))
 }
 
-pub(crate) fn sink<W: Write + Send>(out: W, schema: &SchemaRef) -> Result<SerializedFileWriter<W>> {
+/// A writer of data files with the one set of settings.
+pub fn sink<W: Write + Send>(out: W, schema: &SchemaRef) -> Result<SerializedFileWriter<W>> {
     let schema = ArrowSchemaConverter::new().convert(schema).map_err(parquet_fault)?;
     SerializedFileWriter::new(out, schema.root_schema_ptr(), Arc::new(table::writer_properties()))
         .map_err(parquet_fault)
@@ -419,7 +420,7 @@ fn group<R: Rows>(
 }
 
 /// Encodes a batch as a row group.
-pub(crate) fn encode(batch: &RecordBatch) -> Result<Vec<ArrowColumnChunk>> {
+pub fn encode(batch: &RecordBatch) -> Result<Vec<ArrowColumnChunk>> {
     let schema = batch.schema();
     let mut writers = factory(&schema)?.create_column_writers(0).map_err(parquet_fault)?.into_iter();
     let mut chunks = Vec::new();
@@ -434,7 +435,7 @@ pub(crate) fn encode(batch: &RecordBatch) -> Result<Vec<ArrowColumnChunk>> {
 }
 
 /// The memory of a batch's prompts, if nothing else holds it.
-pub(crate) fn reclaim(batch: RecordBatch) -> Vec<u8> {
+fn reclaim(batch: RecordBatch) -> Vec<u8> {
     let Some(prompts) = batch.column_by_name("prompt").and_then(|column| column.as_string_opt::<i32>()).cloned() else {
         return Vec::new();
     };
