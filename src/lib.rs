@@ -37,7 +37,7 @@
 //! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage. `pinfile`: what published
 //!   pins have in common.
 //! - [`manifest`], [`digests`], [`provenance`], [`card`]: what a release says of itself; its identity as a tree of digests stands in [`digests`]. [`verify`](mod@verify), [`show`](mod@show), [`diff`](mod@diff): what reads one, or
-//!   two. [`rebuild`] builds one again and compares; [`audit`] looks at data of others. [`cli`], [`report`], [`error`].
+//!   two. [`rebuild`] builds one again and compares; [`audit`] looks at data of others. [`compact`]: a release with each text once, and the full one of it. [`cli`], [`report`], [`error`].
 //!
 //! # Invariants
 //!
@@ -69,6 +69,7 @@
 pub mod audit;
 pub mod card;
 pub mod cli;
+pub mod compact;
 pub mod diff;
 pub mod digests;
 pub mod embedder;

@@ -1,5 +1,6 @@
 //! One prompt of a release, with its needles marked.
 
+use crate::compact::{self, Release};
 use crate::error::{Error, Result};
 use crate::table::{self, SCHEMA, int, read_spans, text, texts};
 use crate::verify::{is_inside, read_manifest};
@@ -29,11 +30,23 @@ pub fn show(folder: &Path, id: &str, color: bool) -> Result<Shown> {
 
 fn find(folder: &Path, id: &str, color: bool) -> Result<Shown> {
     let manifest = read_manifest(folder)?;
+    let compact = compact::is_compact(folder).then(|| Release::open(folder, manifest.format)).transpose()?;
     let mut near = None;
     let mut similar: Vec<String> = Vec::new();
     for file in &manifest.files {
         if !is_inside(&file.path) {
             return Err(Error::new(format!("the manifest names {:?}, which is not inside the release", file.path)));
+        }
+        if let Some(release) = &compact {
+            let Some(index) = release.index.files.iter().find(|index| index.path == file.path) else { continue };
+            let ids = release.ids(index)?;
+            if let Some(row) = ids.iter().position(|this| this == id) {
+                let batch = release.file(index)?.row(row as u64)?;
+                return Ok(Shown { text: mark(&batch, color), json: json(&batch) });
+            }
+            similar.extend(ids.iter().filter(|this| !id.is_empty() && this.starts_with(id)).cloned());
+            near = near.or(ids.into_iter().next());
+            continue;
         }
         let path = folder.join(&file.path);
         let fault = |e: &dyn std::fmt::Display| Error::io("cannot read", &path, e);

@@ -264,7 +264,7 @@ pub fn batch(rows: &[Row], prompts: StringArray, digests: &[Digest], file: &File
             "question_language" => same(&file.question_language),
             "position" => maybe(|r| r.position.as_deref()),
             "system" => maybe(|r| r.system.as_deref()),
-            "messages" if file.messages => messages(rows, &prompts),
+            "messages" if file.messages => messages(rows.iter().map(|r| r.system.as_deref()), &prompts),
             "prompt_kind" => same_maybe(file.prompt_kind),
             "pair_id" => maybe(|r| r.pair_id.as_deref()),
             "expected" => maybe(|r| r.expected),
@@ -349,12 +349,14 @@ fn int_of(builder: &mut StructBuilder, field: usize) -> &mut Int64Builder {
     builder.field_builder(field).expect("a field of integers")
 }
 
-fn messages(rows: &[Row], prompts: &ArrayRef) -> ArrayRef {
+/// Prompts as messages, behind their system messages.
+pub(crate) fn messages<'r>(systems: impl Iterator<Item = Option<&'r str>>, prompts: &ArrayRef) -> ArrayRef {
     let of = DataType::Struct(message_fields());
-    let mut builder = ListBuilder::new(StructBuilder::from_fields(message_fields(), rows.len())).with_field(item(of));
-    for (row, prompt) in rows.iter().zip(prompts.as_string::<i32>()) {
+    let n = prompts.len();
+    let mut builder = ListBuilder::new(StructBuilder::from_fields(message_fields(), n)).with_field(item(of));
+    for (system, prompt) in systems.zip(prompts.as_string::<i32>()) {
         let entry = builder.values();
-        let system = row.system.as_deref().map(|text| ("system", text));
+        let system = system.map(|text| ("system", text));
         for (role, content) in system.into_iter().chain([("user", prompt.unwrap_or_default())]) {
             text_of(entry, 0).append_value(role);
             text_of(entry, 1).append_value(content);

@@ -9,6 +9,7 @@ mod babi;
 mod build;
 mod collections;
 mod command;
+mod compact;
 mod coreference;
 mod crosslingual;
 mod diff;

@@ -30,7 +30,7 @@ fn word(language: usize, n: usize) -> String {
     stems[language][n % 8].to_owned()
 }
 
-fn passage(language: usize, n: usize, length: usize) -> String {
+pub fn passage(language: usize, n: usize, length: usize) -> String {
     let words: Vec<String> =
         (0..length).map(|i| word(language, n / 8usize.pow((i % 4) as u32) + i * (1 + n % 5))).collect();
     let (join, end) = if language == 2 { ("", "\u{3002}") } else { (" ", ".") };
@@ -738,6 +738,7 @@ fn natural_distractors_of_stories() {
     );
     let release = build(&bench, &recipe, &[]).success().release(&bench);
     verified(&bench, &release);
+    crate::compact::compacts(&bench, &["recipe", "made.toml", "--data", "data"], &release);
     let facts = nihbuild::verify::read_manifest(&release).unwrap().passages.unwrap();
     assert_eq!(facts.passages, 398);
     let reasons = format!("{:?}", facts.dropped);

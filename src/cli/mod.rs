@@ -7,12 +7,14 @@ mod summary;
 
 use self::diff::DiffArgs;
 use self::summary::summary;
+use crate::compact;
 use crate::error::{Error, Result};
 use crate::language::Language;
 use crate::manifest::{Accepted, Match};
 use crate::pipeline::{self, Drift, reasoning, reasoning::Keys};
 use crate::plan::{Filter, Options, Plan, slots};
 use crate::recipe::{Family, Length, Recipe, SourceKind};
+use crate::report::Stopwatch;
 use crate::show::show;
 use crate::source::tokenizers::parse_flags;
 use crate::stage::ingest::ingest;
@@ -44,6 +46,8 @@ enum Verb {
     Recipe(RecipeArgs),
     /// Download what a recipe reads, check it against its pins, and keep it for builds without a network
     Fetch(FetchArgs),
+    /// Write the full release of a compact one, byte for byte
+    Materialize(MaterializeArgs),
     /// Check a release from its files alone
     Verify(VerifyArgs),
     /// Look for faults in data of others: any prompt set, or the released files of MLRBench
@@ -104,6 +108,10 @@ struct RecipeArgs {
     /// A file of further pins, in the form of checksums/sources.toml; its entries come first
     #[arg(long, value_name = "FILE")]
     sources: Option<PathBuf>,
+    /// What the release is written as: full, or compact (each text once and rows as numbers, which `materialize` makes the
+    /// full release, byte for byte)
+    #[arg(long, value_name = "LAYOUT", default_value = "full")]
+    layout: Written,
     /// Compute pinned vectors anew and report what that would change; build nothing
     #[arg(long, conflicts_with_all = ["dry_run", "accept"])]
     rederive: bool,
@@ -113,6 +121,28 @@ struct RecipeArgs {
     /// Write the digests of the result to FILE, in the form that checksums/ holds
     #[arg(long, value_name = "FILE")]
     accept: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a release is written as.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Written {
+    Full,
+    Compact,
+}
+
+#[derive(Args)]
+struct MaterializeArgs {
+    /// Folder of the compact release
+    compact: PathBuf,
+    /// Folder of the full release [default: beside the compact one, without .compact]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Threads [default: one a core]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -185,6 +215,7 @@ pub fn run(cli: Cli) -> Result<bool> {
     match cli.verb {
         Verb::Recipe(args) => recipe(args),
         Verb::Fetch(args) => fetch(args),
+        Verb::Materialize(args) => materialized(args),
         Verb::Verify(args) => verify_release(args),
         Verb::Audit(args) => audit::audit(args),
         Verb::Show(args) => show_row(args),
@@ -229,6 +260,7 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
         sources: args.sources,
         tokenizers: parse_flags(&args.tokenizers)?,
         packs: None,
+        compact: args.layout == Written::Compact,
     };
     let plan = Plan::new(recipe, options).map_err(|e| e.at(format!("recipe {name}")))?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.options.jobs).build();
@@ -251,8 +283,7 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
         well = true;
     }
     if args.json {
-        let seconds: serde_json::Map<String, serde_json::Value> =
-            outcome.watch.laps().iter().map(|(stage, time)| ((*stage).to_owned(), time.as_secs_f64().into())).collect();
+        let seconds = seconds(&outcome.watch);
         print_json(&serde_json::json!({
             "release": outcome.folder, "was_there": outcome.was_there, "accepted": outcome.accepted, "seconds": seconds,
             "manifest": outcome.manifest,
@@ -261,6 +292,28 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
         print(&summary(&plan, &outcome))?;
     }
     Ok(well)
+}
+
+/// Seconds by stage.
+fn seconds(watch: &Stopwatch) -> serde_json::Map<String, serde_json::Value> {
+    watch.laps().iter().map(|(stage, time)| ((*stage).to_owned(), time.as_secs_f64().into())).collect()
+}
+
+fn materialized(args: MaterializeArgs) -> Result<bool> {
+    let made = compact::materialize(&args.compact, args.out.as_deref(), threads(args.jobs)?)?;
+    let manifest = &made.manifest;
+    if args.json {
+        print_json(&serde_json::json!({
+            "release": made.folder, "was_there": made.was_there, "seconds": seconds(&made.watch),
+            "rows_digest": manifest.rows_digest, "rows": manifest.rows, "files": manifest.files.len(),
+        }))?;
+        return Ok(true);
+    }
+    let said = if made.was_there { "was there before and is sound" } else { "every file is the one of the manifest" };
+    let bytes: u64 = manifest.files.iter().map(|f| f.bytes).sum();
+    let (rows, files) = (manifest.rows, manifest.files.len());
+    print(&format!("{}\n  {rows} rows in {files} files, {} MB: {said}\n", made.folder.display(), bytes / 1_000_000))?;
+    Ok(true)
 }
 
 /// Folders of pins: in the one given (a release, its pins/, or a folder of the kind), and beside the recipe, where it is a release's.
@@ -338,6 +391,9 @@ const BYTES_PER_KILOTOKEN: u64 = 780;
 /// The same where prompts tell one text again and again.
 const BYTES_PER_REPEATED: u64 = 80;
 
+/// Bytes a row of a compact release, with its share of the texts: measured on the default recipe.
+const BYTES_PER_COMPACT: u64 = 720;
+
 /// Up to this many tokens a prompt repeats what the compressor still sees of the one before.
 const REPEATED: u32 = 64_000;
 
@@ -375,6 +431,7 @@ fn dry_run(plan: &Plan, json: bool) -> Result<()> {
         _ => plan.files.iter().map(|f| of(f.length) * plan.rows_of(f)).sum(),
     };
     let disk = match plan.family {
+        _ if plan.options.compact => rows * BYTES_PER_COMPACT,
         Family::Factoid => {
             let longest = plan.recipe.slots.lengths.iter().flatten().max().copied().unwrap_or(0);
             let each = if longest > REPEATED { BYTES_PER_KILOTOKEN } else { BYTES_PER_REPEATED };
@@ -460,8 +517,9 @@ fn verify_release(args: VerifyArgs) -> Result<bool> {
     }
     let verdict = if well { "verified".to_owned() } else { format!("{} findings", report.n_findings) };
     out += &format!(
-        "{}: {verdict}; {} files, {} rows, {} proven, {}{} lines read, {} prompts counted whole\n",
+        "{}{}: {verdict}; {} files, {} rows, {} proven, {}{} lines read, {} prompts counted whole\n",
         report.release,
+        if report.compact { " (compact)" } else { "" },
         report.files,
         report.rows,
         report.proven,

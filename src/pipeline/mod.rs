@@ -5,6 +5,7 @@ pub mod passage;
 pub mod reasoning;
 
 use crate::card;
+use crate::compact;
 use crate::digests::{self, RowDigests};
 use crate::error::{Error, Result};
 use crate::fail;
@@ -225,13 +226,13 @@ fn identity(plan: &Plan, stages: &Stages, pins: &Pins<'_>) -> Digest {
     Digest::of_parts(parts.iter().map(|digest| digest.0.as_slice()))
 }
 
-fn beside(folder: &Path, extension: &str) -> PathBuf {
+pub(crate) fn beside(folder: &Path, extension: &str) -> PathBuf {
     let name = folder.file_name().expect("a release has a name").to_string_lossy();
     folder.with_file_name(format!("{name}.{extension}"))
 }
 
 /// Hidden, so that no pattern such as `1.0.0+*` takes it for a release.
-fn lock_file(folder: &Path) -> PathBuf {
+pub(crate) fn lock_file(folder: &Path) -> PathBuf {
     let name = folder.file_name().expect("a release has a name").to_string_lossy();
     folder.with_file_name(format!(".{name}.lock"))
 }
@@ -379,8 +380,10 @@ impl Finished<'_> {
         for (name, text) in &texts {
             write_aside(&partial.join(name), |out| out.write_all(text.as_bytes()))?;
         }
-        let journal = partial.join("journal.jsonl");
-        std::fs::remove_file(&journal).map_err(|e| Error::io("cannot remove", &journal, e))?;
+        if plan.options.compact {
+            compact::seal(partial)?;
+        }
+        journal.remove()?;
         sync_dir(partial)?;
         std::fs::rename(partial, folder).map_err(|e| Error::io("cannot rename to", folder, e))?;
         sync_dir(folder.parent().expect("a release has a parent"))

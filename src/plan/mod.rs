@@ -103,6 +103,8 @@ pub struct Options {
     pub tokenizers: BTreeMap<String, PathBuf>,
     /// Folder of language packs that are read in place of the embedded ones, where it has them: those of a release.
     pub packs: Option<PathBuf>,
+    /// Write a compact release: texts once, rows as numbers.
+    pub compact: bool,
 }
 
 impl Options {
@@ -480,7 +482,7 @@ impl Plan {
     }
 
     /// Folder of the release: `<name>/<version>`, with the filters' digest where flags narrow the build
-    /// (or where `--seed` makes it another one).
+    /// (or where `--seed` makes it another one); `.compact` follows where it is one.
     pub fn folder(&self) -> PathBuf {
         let release = &self.recipe.release;
         let mut version = release.version.0.clone();
@@ -491,6 +493,9 @@ impl Plan {
                 "seed": self.options.seed,
             });
             version += &format!("+{}", Digest::of(filter.to_string()).short());
+        }
+        if self.options.compact {
+            version += &format!(".{}", crate::compact::EXTENSION);
         }
         self.options.out.join(&release.name.0).join(version)
     }

@@ -31,10 +31,10 @@ pub struct Counter<'a> {
     closing: BTreeMap<Language, Vec<i8>>,
     /// Tokens of the first so many labels.
     pub(super) labels: Vec<u32>,
-    pub(super) first: usize,
+    pub(crate) first: usize,
     /// The least tokens that each passage has in any language.
     least: Vec<u32>,
-    pub(super) haystack: &'a Haystack,
+    pub(crate) haystack: &'a Haystack,
 }
 
 /// A passage's line without its label.

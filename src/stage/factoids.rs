@@ -4,7 +4,8 @@ use super::assemble::{NeedlePlan, RowPlan};
 use super::slots::{InText, Placed, Prepared};
 use super::splice::Counted;
 use super::texts::{PARTED, Running, Texts};
-use super::write::{Made, Rows, Stats};
+use super::write::{FileRows, Made, Rows, Stats};
+use crate::compact::{Layout as FileLayout, Parts, Recipe};
 use crate::error::Result;
 use crate::fail;
 use crate::family::factoid::gap;
@@ -20,12 +21,12 @@ pub const CERTIFICATE: &str = "inserted";
 
 /// What rows are made of.
 pub struct Inputs<'a> {
-    plan: &'a Plan,
-    texts: &'a Texts,
+    pub(crate) plan: &'a Plan,
+    pub(crate) texts: &'a Texts,
     /// By the needle's place in the recipe.
-    needles: BTreeMap<u32, InText<'a>>,
+    pub(crate) needles: BTreeMap<u32, InText<'a>>,
     /// By language: its cells in order.
-    placed: &'a BTreeMap<Language, Vec<Placed>>,
+    pub(crate) placed: &'a BTreeMap<Language, Vec<Placed>>,
 }
 
 /// Id of a cell: `l03d12`, counted from 0.
@@ -107,6 +108,14 @@ impl Rows for Inputs<'_> {
             stats.windows_widened += counted.seams.widened;
         }
         Ok(Made { row, stats, parts: Vec::new() })
+    }
+
+    fn compact(&self, file: &FilePlan, planned: RowPlan, _: &Row, _: &str) -> Result<Recipe> {
+        Ok(self.compact_row(file, planned))
+    }
+
+    fn parts(&self, files: &[FileRows], parts: &mut Parts) -> Result<Vec<FileLayout>> {
+        self.compact_parts(files, parts)
     }
 }
 

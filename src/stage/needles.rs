@@ -4,7 +4,8 @@ use super::assemble::RowPlan;
 use super::counter::{Item, NeedleSizes, line};
 use super::leaks::{Guard, patterns};
 use super::passages::Inputs;
-use super::write::{Made, Rows, Stats};
+use super::write::{FileRows, Made, Rows, Stats};
+use crate::compact::{Layout, Parts, Recipe};
 use crate::error::Result;
 use crate::fail;
 use crate::family::passage::{head, label, parse, tail};
@@ -63,6 +64,14 @@ impl Rows for Inputs<'_> {
             .map_err(|e| e.at(format!("row {}", row.id)).help("this is a bug: no release was written"))?;
         let lines = u64::from(planned.passages) + 1;
         Ok(Made { row, stats: Stats { lines, repeated, ..Stats::default() }, parts })
+    }
+
+    fn compact(&self, file: &FilePlan, planned: RowPlan, _: &Row, _: &str) -> Result<Recipe> {
+        self.compact_row(file, planned)
+    }
+
+    fn parts(&self, files: &[FileRows], parts: &mut Parts) -> Result<Vec<Layout>> {
+        self.compact_parts(files, parts)
     }
 }
 

@@ -100,7 +100,7 @@ impl<'a> Inputs<'a> {
         Inputs { plan, instances, apart, counters, counter, rankings, known }
     }
 
-    pub(super) fn items(&self, index: usize, file: &FilePlan, cell: Cell) -> Result<Vec<Item>> {
+    pub(crate) fn items(&self, index: usize, file: &FilePlan, cell: Cell) -> Result<Vec<Item>> {
         self.rankings.of(self.plan, index, &self.instances[index].id, cell.haystack, file.language)
     }
 
@@ -272,7 +272,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// The passages of a row in the order printed; none is the needle.
-    pub(super) fn printed(&self, items: &[Item], row: &RowPlan, needle: Language) -> Vec<Option<Item>> {
+    pub(crate) fn printed(&self, items: &[Item], row: &RowPlan, needle: Language) -> Vec<Option<Item>> {
         let instead = row.needle.instead.map(|rank| rank as usize);
         let others = items.iter().enumerate().filter(|(rank, _)| Some(*rank) != instead).map(|(_, item)| *item);
         let distractors: Vec<Item> = others.take(row.passages as usize).collect();

@@ -5,6 +5,7 @@ use super::certify::{Certifier, Seen, certificate, split};
 use super::localize::Lines;
 use super::retrieved::{Cut, Retrievers};
 use super::write::{FileRows, Made, Rows, Stats};
+use crate::compact::{Layout, Parts, Recipe};
 use crate::error::Result;
 use crate::family::reasoning::Example;
 use crate::language::Language;
@@ -124,6 +125,14 @@ impl<'a> Rows for Inputs<'a> {
             }
         }
         Ok(Made { row, stats, parts })
+    }
+
+    fn compact(&self, file: &FilePlan, planned: RowPlan, row: &Row, prompt: &str) -> Result<Recipe> {
+        self.compact_row(file, planned, row, prompt)
+    }
+
+    fn parts(&self, files: &[FileRows], parts: &mut Parts) -> Result<Vec<Layout>> {
+        self.compact_parts(files, parts)
     }
 }
 

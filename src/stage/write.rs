@@ -6,6 +6,7 @@
 use super::assemble::RowPlan;
 use super::journal::Journal;
 use super::ledger::AlsoCounter;
+use crate::compact::{self, Layout, PartFile, Parts, Recipe, RowsPart};
 use crate::digests::{FileDigests, Gathered, RowDigests};
 use crate::error::{Error, Result};
 use crate::hash::{Digest, HashingWriter, RowEncoder};
@@ -20,6 +21,7 @@ use crate::tokenizer::Tokenizer;
 use arrow_array::cast::AsArray;
 use arrow_array::{RecordBatch, StringArray};
 use arrow_buffer::{Buffer, OffsetBuffer};
+use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::file::writer::SerializedFileWriter;
@@ -200,13 +202,41 @@ struct Group {
     chunks: Vec<ArrowColumnChunk>,
     digests: Vec<RowDigests>,
     stats: Stats,
+    /// Its rows in a compact build.
+    compact: Option<RecordBatch>,
 }
 
-type Sink = SerializedFileWriter<HashingWriter<BufWriter<File>>>;
+/// A data file that is being written: the bytes of a compact build's are only digested.
+pub type Sink = SerializedFileWriter<HashingWriter<Out>>;
+
+/// Where a data file's bytes go.
+pub enum Out {
+    /// Into a file.
+    File(BufWriter<File>),
+    /// Nowhere.
+    Nowhere,
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Out::File(file) => file.write(bytes),
+            Out::Nowhere => Ok(bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match self {
+            Out::File(file) => file.flush(),
+            Out::Nowhere => Ok(()),
+        }
+    }
+}
 
 #[derive(Default)]
 struct Open {
     writer: Option<Sink>,
+    compact: Option<RowsPart>,
     next: usize,
     pending: BTreeMap<usize, Group>,
     rows: Gathered,
@@ -221,6 +251,12 @@ pub trait Rows: Sync {
 
     /// Renders a planned row into the emptied buffer and proves it from its final text.
     fn row(&self, desk: &mut Self::Desk, file: &FilePlan, planned: RowPlan, prompt: &mut String) -> Result<Made>;
+
+    /// What a rendered row's prompt is put together from, in a compact release.
+    fn compact(&self, file: &FilePlan, planned: RowPlan, row: &Row, prompt: &str) -> Result<Recipe>;
+
+    /// Writes the texts of a compact release; how each file is put together from them.
+    fn parts(&self, files: &[FileRows], parts: &mut Parts) -> Result<Vec<Layout>>;
 }
 
 /// What a thread keeps from row to row.
@@ -252,7 +288,7 @@ pub fn write<R: Rows>(plan: &Plan, rows: &R, files: &[FileRows], journal: &Journ
         if file.groups.is_empty() {
             // No story is long enough or short enough for this file: it still exists, without rows.
             let mut open = open[f].lock().expect("no thread panics");
-            finish(&file.file, &mut open, journal)?;
+            finish(plan, &file.file, &mut open, journal)?;
         }
     }
     let tokens = |&(f, g): &(usize, usize)| files[f].groups[g].iter().map(|row| u64::from(row.tokens)).sum::<u64>();
@@ -275,7 +311,7 @@ pub fn write<R: Rows>(plan: &Plan, rows: &R, files: &[FileRows], journal: &Journ
                     }
                     let (f, g) = work[n];
                     let result = group(plan, rows, &files[f].file, &files[f].groups[g], &mut desk, &progress)
-                        .and_then(|made| append(&files[f], &open[f], g, made, journal));
+                        .and_then(|made| append(plan, &files[f], &open[f], g, made, journal));
                     if let Err(error) = result {
                         stop.store(true, Ordering::Relaxed);
                         let mut failed = failed.lock().expect("no thread panics");
@@ -291,18 +327,20 @@ pub fn write<R: Rows>(plan: &Plan, rows: &R, files: &[FileRows], journal: &Journ
     progress.finish();
     match failed.into_inner().expect("no thread panics") {
         Some((_, error)) => Err(error),
+        None if plan.options.compact => compact::write_index(plan, rows, files, journal),
         None => Ok(()),
     }
 }
 
-fn factory() -> Result<ArrowRowGroupWriterFactory> {
+fn factory(schema: &SchemaRef) -> Result<ArrowRowGroupWriterFactory> {
     // The factory wants a writer to take schema and settings from; this one writes nowhere.
-    let writer = sink(std::io::sink())?;
-    Ok(ArrowRowGroupWriterFactory::new(&writer, SCHEMA.clone()))
+    let writer = sink(std::io::sink(), schema)?;
+    Ok(ArrowRowGroupWriterFactory::new(&writer, schema.clone()))
 }
 
-fn sink<W: Write + Send>(out: W) -> Result<SerializedFileWriter<W>> {
-    let schema = ArrowSchemaConverter::new().convert(&SCHEMA).map_err(parquet_fault)?;
+/// A writer of data files with the one set of settings.
+pub fn sink<W: Write + Send>(out: W, schema: &SchemaRef) -> Result<SerializedFileWriter<W>> {
+    let schema = ArrowSchemaConverter::new().convert(schema).map_err(parquet_fault)?;
     SerializedFileWriter::new(out, schema.root_schema_ptr(), Arc::new(table::writer_properties()))
         .map_err(parquet_fault)
 }
@@ -318,7 +356,7 @@ pub fn digests<R: Rows>(plan: &Plan, maker: &R, file: &FilePlan, rows: &[RowPlan
     let mut encoder = RowEncoder::default();
     let mut digests = Vec::new();
     for row in rows {
-        let (batch, _) = render(plan, maker, file, std::slice::from_ref(row), &mut desk, &progress)?;
+        let (batch, ..) = render(plan, maker, file, std::slice::from_ref(row), &mut desk, &progress)?;
         digests.push(RowDigests::of(&batch, 0, &mut encoder));
         desk.values = reclaim(batch);
     }
@@ -335,20 +373,28 @@ fn group<R: Rows>(
     desk: &mut Desk<R>,
     progress: &Progress,
 ) -> Result<Group> {
-    let (batch, stats) = render(plan, maker, file, rows, desk, progress)?;
+    let (batch, stats, recipes) = render(plan, maker, file, rows, desk, progress)?;
     let mut encoder = RowEncoder::default();
     let digests = (0..batch.num_rows()).map(|row| RowDigests::of(&batch, row, &mut encoder)).collect();
-    let mut writers = factory()?.create_column_writers(0).map_err(parquet_fault)?.into_iter();
+    let chunks = encode(&batch)?;
+    let compact = plan.options.compact.then(|| compact::shrink(&batch, &recipes)).transpose()?;
+    desk.values = reclaim(batch);
+    Ok(Group { chunks, digests, stats, compact })
+}
+
+/// Encodes a batch as a row group.
+pub fn encode(batch: &RecordBatch) -> Result<Vec<ArrowColumnChunk>> {
+    let schema = batch.schema();
+    let mut writers = factory(&schema)?.create_column_writers(0).map_err(parquet_fault)?.into_iter();
     let mut chunks = Vec::new();
-    for (field, array) in SCHEMA.fields().iter().zip(batch.columns()) {
+    for (field, array) in schema.fields().iter().zip(batch.columns()) {
         for leaf in compute_leaves(field, array).map_err(parquet_fault)? {
             let mut writer = writers.next().expect("one writer a leaf");
             writer.write(&leaf).map_err(parquet_fault)?;
             chunks.push(writer.close().map_err(parquet_fault)?);
         }
     }
-    desk.values = reclaim(batch);
-    Ok(Group { chunks, digests, stats })
+    Ok(chunks)
 }
 
 /// Renders and proves one group.
@@ -359,11 +405,12 @@ fn render<R: Rows>(
     rows: &[RowPlan],
     desk: &mut Desk<R>,
     progress: &Progress,
-) -> Result<(RecordBatch, Stats)> {
+) -> Result<(RecordBatch, Stats, Vec<Recipe>)> {
     let reserve = plan.recipe.budget.reserve(file.strategy);
     let budget = plan.budget(file.length, file.strategy);
     let mut made = Vec::with_capacity(rows.len());
     let mut digests = Vec::with_capacity(rows.len());
+    let mut recipes = Vec::new();
     let mut stats = Stats::default();
     // The buffer of the group before is used again: fresh memory of this size is dear.
     let mut values = std::mem::take(&mut desk.values);
@@ -398,6 +445,9 @@ fn render<R: Rows>(
             let most = counts.iter().take(if all { counts.len() } else { 1 }).map(|(_, n)| *n).max();
             this.over = u64::from(bounded && most > Some(budget));
         }
+        if plan.options.compact {
+            recipes.push(Recipe { bytes: prompt.len() as u64, ..maker.compact(file, planned, &row, &prompt)? });
+        }
         stats.add(&this, n == 0);
         progress.add(row.n_tokens);
         digests.push(Digest::of(&prompt));
@@ -409,7 +459,7 @@ fn render<R: Rows>(
     let prompts = StringArray::try_new(OffsetBuffer::from_lengths(ends), Buffer::from_vec(values), None)
         .map_err(|e| Error::new(format!("cannot hold the prompts: {e}")))?;
     let batch = table::batch(&made, prompts, &digests, &FileConstants::of(plan, file))?;
-    Ok((batch, stats))
+    Ok((batch, stats, recipes))
 }
 
 /// The memory of a batch's prompts, if nothing else holds it.
@@ -441,7 +491,14 @@ pub fn count_chars(prompt: &str, spans: &mut [NeedleSpan]) -> u64 {
 }
 
 /// Hands a group to its file; writes what is next in order, and closes the file after the last group.
-fn append(file: &FileRows, open: &Mutex<Open>, number: usize, made: Group, journal: &Journal) -> Result<()> {
+fn append(
+    plan: &Plan,
+    file: &FileRows,
+    open: &Mutex<Open>,
+    number: usize,
+    made: Group,
+    journal: &Journal,
+) -> Result<()> {
     let mut open = open.lock().expect("no thread panics");
     open.pending.insert(number, made);
     while let Some(group) = {
@@ -449,7 +506,13 @@ fn append(file: &FileRows, open: &Mutex<Open>, number: usize, made: Group, journ
         open.pending.remove(&next)
     } {
         if open.writer.is_none() {
-            open.writer = Some(create(journal, &file.file)?);
+            open.writer = Some(create(plan, journal, &file.file)?);
+        }
+        if let Some(rows) = &group.compact {
+            if open.compact.is_none() {
+                open.compact = Some(RowsPart::create(&journal.folder, &file.file.config)?);
+            }
+            open.compact.as_mut().expect("just made").write(rows)?;
         }
         let first = open.count == 0;
         open.stats.add(&group.stats, first);
@@ -464,7 +527,7 @@ fn append(file: &FileRows, open: &Mutex<Open>, number: usize, made: Group, journ
         open.next += 1;
     }
     if open.next == file.groups.len() {
-        finish(&file.file, &mut open, journal)?;
+        finish(plan, &file.file, &mut open, journal)?;
     }
     Ok(())
 }
@@ -477,28 +540,41 @@ fn write_fault(journal: &Journal, file: &FilePlan, e: parquet::errors::ParquetEr
     Error::io("cannot write", &aside(journal, file), e)
 }
 
-fn create(journal: &Journal, file: &FilePlan) -> Result<Sink> {
+fn create(plan: &Plan, journal: &Journal, file: &FilePlan) -> Result<Sink> {
+    if plan.options.compact {
+        return sink(HashingWriter::new(Out::Nowhere), &SCHEMA);
+    }
     let path = aside(journal, file);
     make_dir(path.parent().expect("a data file has a folder"))?;
     let out = File::create(&path).map_err(|e| Error::io("cannot write", &path, e))?;
-    sink(HashingWriter::new(BufWriter::with_capacity(1 << 20, out)))
+    sink(HashingWriter::new(Out::File(BufWriter::with_capacity(1 << 20, out))), &SCHEMA)
 }
 
-fn finish(file: &FilePlan, open: &mut Open, journal: &Journal) -> Result<()> {
+fn finish(plan: &Plan, file: &FilePlan, open: &mut Open, journal: &Journal) -> Result<()> {
     let writer = match open.writer.take() {
         Some(writer) => writer,
-        None => create(journal, file)?,
+        None => create(plan, journal, file)?,
     };
     let fault = |e: String| Error::io("cannot write", &aside(journal, file), e);
     let hashing = writer.into_inner().map_err(|e| fault(e.to_string()))?;
     let (out, sha256, bytes) = hashing.finish();
-    let out = out.into_inner().map_err(|e| fault(e.to_string()))?;
-    out.sync_all().map_err(|e| fault(e.to_string()))?;
-    let place = journal.folder.join(file.path());
-    std::fs::rename(aside(journal, file), &place).map_err(|e| Error::io("cannot rename to", &place, e))?;
-    sync_dir(place.parent().expect("a data file has a folder"))?;
+    let rows: Option<PartFile> = match out {
+        Out::Nowhere => {
+            let made = open.compact.take().map_or_else(|| RowsPart::create(&journal.folder, &file.config), Ok)?;
+            Some(made.close()?)
+        }
+        Out::File(out) => {
+            let out = out.into_inner().map_err(|e| fault(e.to_string()))?;
+            out.sync_all().map_err(|e| fault(e.to_string()))?;
+            let place = journal.folder.join(file.path());
+            std::fs::rename(aside(journal, file), &place).map_err(|e| Error::io("cannot rename to", &place, e))?;
+            sync_dir(place.parent().expect("a data file has a folder"))?;
+            None
+        }
+    };
     let digests: FileDigests = std::mem::take(&mut open.rows).finish(SCHEMA.fields().len());
     let rows_digest = digests.rows_digest();
     let stats = std::mem::take(&mut open.stats);
-    journal.enter(DataFile { path: file.path(), bytes, sha256, rows: open.count, rows_digest, stats }, digests)
+    let file = DataFile { path: file.path(), bytes, sha256, rows: open.count, rows_digest, stats };
+    journal.enter(file, rows, Some(digests))
 }

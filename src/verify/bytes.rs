@@ -5,8 +5,10 @@
 
 use super::Finding;
 use super::layout::{is_inside, list};
+use crate::compact;
 use crate::digests;
 use crate::hash::Digest;
+use crate::manifest::Manifest;
 use crate::provenance;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,14 +24,14 @@ pub(super) const SINCE_4: [&str; 3] = [provenance::FILE, digests::ROWS, digests:
 
 /// The bytes of a release.
 #[derive(Default)]
-pub(super) struct Bytes {
-    pub(super) findings: Vec<Finding>,
+pub(crate) struct Bytes {
+    pub(crate) findings: Vec<Finding>,
     /// Files that are not those of the release: what they hold says nothing.
-    pub(super) damaged: BTreeSet<String>,
+    pub(crate) damaged: BTreeSet<String>,
     /// SHA-256 and size of the files as they are.
-    pub(super) found: BTreeMap<String, (Digest, u64)>,
+    pub(crate) found: BTreeMap<String, (Digest, u64)>,
     /// What SHA256SUMS says.
-    pub(super) listed: BTreeMap<String, Digest>,
+    pub(crate) listed: BTreeMap<String, Digest>,
 }
 
 /// Every file of the release stands in SHA256SUMS with the digest it has, and nothing else is there.
@@ -38,7 +40,7 @@ pub fn check_sums(folder: &Path) -> Vec<Finding> {
 }
 
 impl Bytes {
-    pub(super) fn check(folder: &Path) -> Bytes {
+    pub(crate) fn check(folder: &Path) -> Bytes {
         let mut bytes = Bytes::default();
         let mut there = Vec::new();
         list(folder, "", &mut there);
@@ -61,7 +63,8 @@ impl Bytes {
             let more = if wrong.len() > 1 { format!(" (and {} more)", wrong.len() - 1) } else { String::new() };
             bytes.find(SUMS, format!("{first}{more}"));
         }
-        for name in there.iter().filter(|name| !is_known(name)) {
+        let data = if bytes.is_compact() { "compact/" } else { "data/" };
+        for name in there.iter().filter(|name| !is_known(name, data)) {
             if bytes.listed.contains_key(name) {
                 bytes.find(name, "is no file of a release");
             }
@@ -102,7 +105,9 @@ impl Bytes {
             false => subjects.and_then(|subjects| subjects.get(name).copied()),
         };
         let mut names: BTreeSet<String> = self.listed.keys().chain(self.found.keys()).cloned().collect();
-        names.extend(subjects.into_iter().flat_map(BTreeMap::keys).cloned());
+        // The statement of a compact release is that of the full one, whose data it has in other form.
+        let is_here = |name: &&String| !(self.is_compact() && name.starts_with("data/"));
+        names.extend(subjects.into_iter().flat_map(BTreeMap::keys).filter(is_here).cloned());
         names.extend(ALWAYS.map(str::to_owned));
         names.remove(SUMS);
         let mut strange = Vec::new();
@@ -128,7 +133,9 @@ impl Bytes {
                     wrong.push(format!("has no line for {name}"));
                 }
                 (Some(_), None, _) => self.find(&name, "is not listed in SHA256SUMS"),
-                (None, Some(_), None) if subjects.is_some() && name != provenance::FILE => {
+                (None, Some(_), None)
+                    if subjects.is_some() && name != provenance::FILE && !name.starts_with("compact/") =>
+                {
                     wrong.push(format!(
                         "names {name:?}, which is not there and which {} does not name",
                         provenance::FILE
@@ -149,16 +156,32 @@ impl Bytes {
         }
     }
 
+    /// Is it a compact release?
+    pub(crate) fn is_compact(&self) -> bool {
+        self.found.contains_key(compact::INDEX)
+    }
+
+    /// Every file of the full release with its SHA-256, but SHA256SUMS.
+    pub(crate) fn full(&self, manifest: &Manifest) -> BTreeMap<String, Digest> {
+        let own = self.listed.iter().filter(|(name, _)| !name.starts_with("compact/"));
+        let mut full: BTreeMap<String, Digest> = own.map(|(name, digest)| (name.clone(), *digest)).collect();
+        if self.is_compact() {
+            full.extend(manifest.files.iter().map(|file| (file.path.clone(), file.sha256)));
+        }
+        full
+    }
+
     /// Files without which nothing can be said of the others.
     pub(super) fn beyond(&self) -> Option<&String> {
-        self.damaged
-            .iter()
-            .find(|name| ["manifest.json", "recipe.toml"].contains(&name.as_str()) || name.starts_with("packs/"))
+        self.damaged.iter().find(|name| {
+            ["manifest.json", "recipe.toml"].contains(&name.as_str())
+                || ["packs/", "compact/"].iter().any(|folder| name.starts_with(folder))
+        })
     }
 }
 
-fn is_known(name: &str) -> bool {
-    let folders = ["data/", "packs/", "pins/", "compact/"];
+fn is_known(name: &str, data: &str) -> bool {
+    let folders = [data, "packs/", "pins/"];
     name == SUMS
         || name == "judge.json"
         || ALWAYS.contains(&name)

@@ -8,7 +8,7 @@ use crate::manifest::Manifest;
 use crate::provenance;
 use crate::stage::write::DataFile;
 use crate::table::schema_of;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The digests that a release publishes, and what is wrong with them.
@@ -48,6 +48,7 @@ pub(super) fn quick(manifest: &Manifest, digests: &Digests, bytes: Bytes) -> Rep
         files: manifest.files.len() as u64,
         rows: manifest.rows,
         unchecked: vec!["what the rows say (--quick)".to_owned()],
+        compact: bytes.is_compact(),
         ..Report::default()
     };
     let sum = release_digest(manifest.files.iter().map(|file| (file.path.as_str(), file.rows_digest)));
@@ -58,7 +59,8 @@ pub(super) fn quick(manifest: &Manifest, digests: &Digests, bytes: Bytes) -> Rep
     if sum != manifest.rows_digest {
         find("manifest.json", format!("its files' rows digests come to {sum}, it says {}", manifest.rows_digest));
     }
-    for file in &manifest.files {
+    // Of a compact release they are put together when they are read.
+    for file in manifest.files.iter().filter(|_| !bytes.is_compact()) {
         same_bytes(&bytes, &file.path, file.sha256, file.bytes, &mut find);
     }
     for pin in &manifest.pins {
@@ -97,8 +99,7 @@ fn consistent(manifest: &Manifest, digests: &Digests, bytes: &Bytes, find: &mut 
     if manifest.recipe_sha256.is_none() || manifest.recipe_sha256 != recipe {
         find("recipe.toml", "has another SHA-256 than the manifest gives it".to_owned());
     }
-    let sums: BTreeMap<String, Digest> =
-        bytes.listed.iter().filter(|(name, _)| *name != provenance::FILE).map(|(n, d)| (n.clone(), *d)).collect();
+    let sums = bytes.full(manifest);
     let said = bytes.found.get(provenance::FILE).map(|(digest, _)| *digest);
     // Where other files are damaged or unlisted, those who list them have told it.
     if bytes.findings.is_empty() && said.is_some_and(|said| said != Digest::of(provenance::statement(manifest, &sums)))

@@ -17,12 +17,14 @@ mod rankings;
 mod retrieved;
 mod row;
 
-use self::bytes::Bytes;
+pub(crate) use self::bytes::Bytes;
 pub use self::bytes::check_sums;
 use self::examples::Examples;
 pub use self::layout::is_inside;
+pub(crate) use self::layout::list;
 use self::retrieved::Whole;
 use self::row::Reading;
+use crate::compact::{self, Supply};
 use crate::digests::{Digests, Gathered, RowDigests};
 use crate::error::{Error, Result};
 use crate::fail;
@@ -79,7 +81,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn of(file: &str, row: Option<&str>, what: impl Into<String>) -> Finding {
+    pub(crate) fn of(file: &str, row: Option<&str>, what: impl Into<String>) -> Finding {
         Finding { file: file.to_owned(), row: row.map(str::to_owned), column: None, what: what.into() }
     }
 }
@@ -89,6 +91,9 @@ impl Finding {
 pub struct Report {
     /// Name and version of the release.
     pub release: String,
+    /// It is compact: its data files were put together for this.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub compact: bool,
     /// Its rows digest as computed.
     pub rows_digest: Option<Digest>,
     /// Data files.
@@ -172,6 +177,8 @@ pub fn read_packs(folder: &Path) -> Result<BTreeMap<String, Pack>> {
 
 struct Checker<'a> {
     folder: &'a Path,
+    /// Puts the data files of a compact release together.
+    supply: Option<&'a Supply>,
     recipe: &'a Recipe,
     packs: &'a BTreeMap<String, Pack>,
     /// Packs that ask about stories in another language: by language of question and story.
@@ -294,10 +301,37 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
     let manifest = read_manifest(folder)?;
     let (digests, faults) = ledger::read(folder, &manifest, &bytes);
     bytes.findings.extend(faults);
-    bytes.place(folder, &manifest, &digests);
+    let is_compact = compact::is_compact(folder);
+    match is_compact {
+        true => bytes.findings.extend(compact::check(folder, &manifest, &bytes)),
+        false => bytes.place(folder, &manifest, &digests),
+    }
     if depth == Depth::Quick {
         return Ok(ledger::quick(&manifest, &digests, bytes));
     }
+    let looked = Looked { manifest, bytes, digests, threads };
+    if !is_compact {
+        return read(folder, depth, options, looked, None);
+    }
+    let mut supply = Supply::new(folder, &looked.manifest)?;
+    let plans = files(&read_recipe(folder)?);
+    let paths = |plan: &FilePlan| std::iter::once(plan.path()).chain(retrieved::whole(plan));
+    let expected = plans.iter().filter(|plan| looked.manifest.files.iter().any(|file| file.path == plan.path()));
+    supply.expect(expected.flat_map(paths));
+    read(&supply.folder, depth, options, looked, Some(&supply))
+}
+
+/// What a look at bytes and digests gave.
+struct Looked {
+    manifest: Manifest,
+    bytes: Bytes,
+    digests: Digests,
+    threads: rayon::ThreadPool,
+}
+
+/// Reads the rows of a release whose data files are there, or are put together by a supply.
+fn read(folder: &Path, depth: Depth, options: &Options, looked: Looked, supply: Option<&Supply>) -> Result<Report> {
+    let Looked { manifest, bytes, digests, threads } = looked;
     let recipe = read_recipe(folder)?;
     let packs = read_packs(folder)?;
     let seed = match recipe.release.seed {
@@ -327,6 +361,7 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
     };
     let checker = Checker {
         folder,
+        supply,
         recipe: &recipe,
         packs: &packs,
         askers: match recipe.family() {
@@ -352,6 +387,7 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
     {
         let report = &mut checker.shared.lock().expect("no thread panics").report;
         report.release = manifest.title();
+        report.compact = supply.is_some();
         report.unchecked = unchecked;
         let stories = recipe.family() == Family::Reasoning;
         let why =
@@ -384,6 +420,13 @@ pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) 
     }
     let check = |(file, plan): &(&DataFile, FilePlan)| {
         // A reader of Parquet may fail in its own ways on bytes that were made to break it.
+        let held = |path: String| checker.supply.map(|supply| supply.take(&path)).transpose();
+        let held: Result<Vec<_>> =
+            [Some(plan.path()), retrieved::whole(plan)].into_iter().flatten().map(held).collect();
+        if let Err(e) = &held {
+            checker.find(&file.path, None, format!("cannot be put together: {e}"));
+            return None;
+        }
         let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| checker.file(file, plan, &manifest)));
         checked.unwrap_or_else(|_| {
             checker.find(&file.path, None, "cannot be read: it breaks the Parquet reader");

@@ -2,6 +2,7 @@
 //!
 //! Times are compared within one run, on whatever machine runs it.
 
+mod compact;
 mod mlneedle;
 mod nearest;
 mod recall;
@@ -217,6 +218,7 @@ fn builds(figures: &mut Figures) {
     );
     figures.check("findings", report["n_findings"].to_string(), "0", report["n_findings"] == 0);
     quick(&full.folder, figures);
+    compact::run(figures, root, &full.folder, full.files());
     std::fs::remove_dir_all(&full.folder).unwrap();
 
     println!("other ways to the same rows");

@@ -80,6 +80,7 @@ fn all_twenty_tasks_are_told() {
     };
     let release = build(&bench, &draft, &[]);
     verified(&bench, &release);
+    crate::compact::compacts(&bench, &["recipe", "r.toml"], &release);
 
     let english = "en".parse::<Language>().unwrap().pack().unwrap();
     assert_parallel(&release, &english, "xx");
