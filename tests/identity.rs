@@ -9,6 +9,25 @@ use nihbuild::verify::{Depth, Report, verify};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[test]
+fn one_changed_bit_of_a_compact_release_is_one_finding() {
+    let bench = Bench::new();
+    bench.write("r.toml", &small("little", QUICK));
+    let args = ["recipe", "r.toml", "--languages", "en,ar", "--limit", "4", "--layout", "compact"];
+    let release = bench.run(&args).success().release(&bench);
+    for depth in [Depth::Quick, Depth::Full] {
+        let report = check(&release, depth);
+        assert_eq!((report.n_findings, report.compact), (0, true), "{:#?}", report.findings);
+    }
+    let seed = Seed::new("compact bits");
+    for (name, bytes) in bytes_of(&release) {
+        let place = seed.derive("bit", &name).below(bytes.len() * 8);
+        let finding = one(&release, &name, place);
+        // What lists the files and what is listed may each be the one at fault.
+        assert!(name == "SHA256SUMS" || finding.file == name, "{finding:?}");
+    }
+}
+
 /// Everything a data file can hold, in little.
 fn small_release(bench: &Bench) -> PathBuf {
     let text = "[release]\nname = \"whole\"\nversion = \"1.0.0\"\nseed = 3\n\n[stories]\ntasks = { qa1 = 2, qa8 = 2, qa13 = 1 }\n\n\

@@ -55,6 +55,20 @@ fn a_sound_release_comes_out_again() {
 }
 
 #[test]
+fn a_compact_release_comes_out_again() {
+    let bench = Bench::new();
+    bench.write("r.toml", &small("audited", QUICK));
+    let args = ["recipe", "r.toml", "--languages", "en,hi", "--limit", "10", "--layout", "compact"];
+    let release = bench.run(&args).success().release(&bench);
+    let whole = audit(&release, &settings(&bench)).unwrap();
+    assert_eq!(whole.verdict, Verdict::Reproduced, "{}", whole.text());
+    assert_eq!((step(&whole, "rows").0, step(&whole, "bytes").0), (Verdict::Reproduced, Verdict::Reproduced));
+    let some = audit(&release, &Settings { sample: Some(9), ..settings(&bench) }).unwrap();
+    assert_eq!((some.verdict, some.rows), (Verdict::Reproduced, 9), "{}", some.text());
+    bench.run(&["diff", release.to_str().unwrap(), release.to_str().unwrap()]).failure(2, &["nihbuild materialize"]);
+}
+
+#[test]
 fn what_comes_out_otherwise_is_named() {
     let bench = Bench::new();
     let release = small_release(&bench);

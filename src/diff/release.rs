@@ -1,5 +1,6 @@
 //! A release as it is compared: what it says of itself, and its data files in small batches.
 
+use crate::compact;
 use crate::error::{Error, Result};
 use crate::manifest::Manifest;
 use crate::stage::write::DataFile;
@@ -31,6 +32,10 @@ impl Release {
     /// Opens a release; every data file that its manifest names must be there.
     pub fn open(folder: &Path) -> Result<Release> {
         let manifest = read_manifest(folder)?;
+        if compact::is_compact(folder) {
+            return Err(Error::new(format!("{} is a compact release: its rows are not written out", folder.display()))
+                .help(format!("write the full one first: nihbuild materialize {}", folder.display())));
+        }
         let mut seen = BTreeSet::new();
         for file in &manifest.files {
             let fault = |what: &str| {
