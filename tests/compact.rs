@@ -430,7 +430,7 @@ fn what_was_touched_is_named_and_refused() {
     touched.refused(index, true, index, json("\"ranking\": \"compact/", "\"ranking\": \"../compact/"));
     touched.refused("compact/SHA256SUMS", true, "compact/SHA256SUMS", json("a", "b"));
     // A part of Parquet that is no Parquet.
-    touched.refused(texts, true, "data/", |_| b"PAR1 it is not PAR1".to_vec());
+    touched.refused(texts, true, texts, |_| b"PAR1 it is not PAR1".to_vec());
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// A finished part.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -269,9 +269,53 @@ fn pages<T: Send>(
     starts.map(move |start| (start..n.min(start + page)).into_par_iter().map(&of).collect())
 }
 
+/// Pages that were read, the last ones used, for all threads and files: several files have the same rankings, and several row
+/// groups lie in one page of rows.
+#[derive(Default)]
+pub(super) struct Pages(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    /// By part and page: when it was last used, its bytes in memory, the page.
+    pages: BTreeMap<(PathBuf, usize), (u64, usize, RecordBatch)>,
+    bytes: usize,
+    clock: u64,
+}
+
+/// Pages hold at most so many bytes of memory.
+const KEPT: usize = 96 << 20;
+
+impl Pages {
+    fn get(&self, key: &(PathBuf, usize)) -> Option<RecordBatch> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.clock += 1;
+        let now = kept.clock;
+        kept.pages.get_mut(key).map(|(used, _, page)| {
+            *used = now;
+            page.clone()
+        })
+    }
+
+    fn put(&self, key: (PathBuf, usize), page: &RecordBatch) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (now, size) = (kept.clock, page.get_array_memory_size());
+        if let Some((_, old, _)) = kept.pages.insert(key, (now, size, page.clone())) {
+            kept.bytes -= old;
+        }
+        kept.bytes += size;
+        while kept.bytes > KEPT
+            && let Some(oldest) = kept.pages.iter().min_by_key(|(_, (used, ..))| *used).map(|(key, _)| key.clone())
+            && let Some((_, size, _)) = kept.pages.remove(&oldest)
+        {
+            kept.bytes -= size;
+        }
+    }
+}
+
 /// A part that is read a page at a time.
 pub(super) struct Paged {
     path: PathBuf,
+    pages: Arc<Pages>,
     about: ArrowReaderMetadata,
     /// The first row of each page, and one past the last.
     starts: Vec<u64>,
@@ -279,7 +323,7 @@ pub(super) struct Paged {
 
 impl Paged {
     /// Opens a part that must have these columns.
-    pub fn open(path: &Path, schema: &Schema) -> Result<Paged> {
+    pub fn open(path: &Path, schema: &Schema, pages: &Arc<Pages>) -> Result<Paged> {
         let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
         let about = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())
             .map_err(|e| Error::io("cannot read", path, e))?;
@@ -290,7 +334,7 @@ impl Paged {
         for group in about.metadata().row_groups() {
             starts.push(starts[starts.len() - 1] + u64::try_from(group.num_rows()).unwrap_or(0));
         }
-        Ok(Paged { path: path.to_owned(), about, starts })
+        Ok(Paged { path: path.to_owned(), pages: pages.clone(), about, starts })
     }
 
     /// Rows of all pages.
@@ -300,11 +344,11 @@ impl Paged {
 
     /// Rows `first..first + n`, which must lie in one page.
     pub fn slice(&self, first: u64, n: u64) -> Result<RecordBatch> {
-        let page = self.starts.partition_point(|start| *start <= first) - 1;
-        if n == 0 || self.starts.get(page + 1).is_none_or(|end| first + n > *end) {
-            fail!("{} has no page with the rows {first} to {}", self.path.display(), first + n);
+        let (start, page) = self.page(first)?;
+        if n > start + page.num_rows() as u64 - first {
+            fail!("{} has no page with the rows {first} to {}", self.path.display(), first.saturating_add(n));
         }
-        self.read(page, first - self.starts[page], n)
+        Ok(page.slice((first - start) as usize, n as usize))
     }
 
     /// The page that holds a row, and its first row.
@@ -313,16 +357,21 @@ impl Paged {
             fail!("{} has {} rows, row {row} is asked for", self.path.display(), self.rows());
         }
         let page = self.starts.partition_point(|start| *start <= row) - 1;
-        Ok((self.starts[page], self.read(page, 0, self.starts[page + 1] - self.starts[page])?))
+        let key = (self.path.clone(), page);
+        if let Some(kept) = self.pages.get(&key) {
+            return Ok((self.starts[page], kept));
+        }
+        let read = self.read(page)?;
+        self.pages.put(key, &read);
+        Ok((self.starts[page], read))
     }
 
-    fn read(&self, page: usize, offset: u64, n: u64) -> Result<RecordBatch> {
+    fn read(&self, page: usize) -> Result<RecordBatch> {
         let fault = |e: &dyn std::fmt::Display| Error::io("cannot read", &self.path, e);
+        let n = self.starts[page + 1] - self.starts[page];
         let file = File::open(&self.path).map_err(|e| fault(&e))?;
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.about.clone())
             .with_row_groups(vec![page])
-            .with_offset(offset as usize)
-            .with_limit(n as usize)
             .with_batch_size(n as usize);
         let mut batches = reader.build().map_err(|e| fault(&e))?;
         let batch = batches.next().ok_or_else(|| fault(&"rows are missing"))?.map_err(|e| fault(&e))?;

@@ -1,6 +1,6 @@
 //! Reads the parts of a compact release: texts into memory, the rest a page at a time.
 
-use super::part::{FACTS, FRAMES, Paged, RANKINGS, TEXTS};
+use super::part::{FACTS, FRAMES, Paged, Pages, RANKINGS, TEXTS};
 use super::render::Desk;
 use super::{FileIndex, Index, Layout, rows};
 use crate::error::{Error, Result};
@@ -22,18 +22,25 @@ pub struct Release {
     schema: SchemaRef,
     /// Texts are shared by files.
     texts: Mutex<BTreeMap<String, Arc<Texts>>>,
+    pages: Arc<Pages>,
 }
 
 impl Release {
     /// Opens a compact release whose manifest has this format.
     pub fn open(folder: &Path, format: u32) -> Result<Release> {
         let index = Index::read(folder)?;
-        Ok(Release { folder: folder.to_owned(), index, schema: schema_of(format).clone(), texts: Mutex::default() })
+        Ok(Release {
+            folder: folder.to_owned(),
+            index,
+            schema: schema_of(format).clone(),
+            texts: Mutex::default(),
+            pages: Arc::default(),
+        })
     }
 
     /// Opens what a data file is put together from.
     pub fn file<'r>(&self, index: &'r FileIndex) -> Result<DataReader<'r>> {
-        let paged = |name: &String, schema: &SchemaRef| Paged::open(&self.part(name)?, schema);
+        let paged = |name: &String, schema: &SchemaRef| Paged::open(&self.part(name)?, schema, &self.pages);
         let (facts, frames, texts, ranking) = match &index.layout {
             Layout::Story { facts, frames, texts, ranking } => (facts, frames, std::slice::from_ref(texts), ranking),
             Layout::Numbered { facts, frames, texts, ranking, .. } => (facts, frames, texts.as_slice(), ranking),
@@ -61,7 +68,7 @@ impl Release {
 
     /// The ids of a data file's rows, in order.
     pub fn ids(&self, index: &FileIndex) -> Result<Vec<String>> {
-        let rows = Paged::open(&self.part(&index.rows)?, &rows::schema(&self.schema))?;
+        let rows = Paged::open(&self.part(&index.rows)?, &rows::schema(&self.schema), &self.pages)?;
         let mut ids = Vec::new();
         while (ids.len() as u64) < rows.rows() {
             let (_, page) = rows.page(ids.len() as u64)?;
@@ -82,7 +89,7 @@ impl Release {
         if let Some(texts) = known.get(name) {
             return Ok(texts.clone());
         }
-        let texts = Arc::new(Texts::read(&Paged::open(&self.part(name)?, &TEXTS)?)?);
+        let texts = Arc::new(Texts::read(&Paged::open(&self.part(name)?, &TEXTS, &Arc::default())?)?);
         known.insert(name.to_owned(), texts.clone());
         Ok(texts)
     }
@@ -118,18 +125,21 @@ pub(super) struct Texts {
     text: String,
     /// Where each begins, and where the last one ends; an empty one may not be there at all.
     starts: Vec<usize>,
-    ids: Vec<Option<String>>,
+    /// The ids likewise: one behind the other, since they are asked for as often as the texts.
+    ids: String,
+    id_starts: Vec<usize>,
     lines: OnceLock<Vec<Range<usize>>>,
 }
 
 impl Texts {
     fn read(part: &Paged) -> Result<Texts> {
-        let mut texts = Texts { starts: vec![0], ..Texts::default() };
-        while (texts.ids.len() as u64) < part.rows() {
-            let (_, page) = part.page(texts.ids.len() as u64)?;
+        let mut texts = Texts { starts: vec![0], id_starts: vec![0], ..Texts::default() };
+        while (texts.starts.len() as u64) <= part.rows() {
+            let (_, page) = part.page(texts.starts.len() as u64 - 1)?;
             let (ids, all) = (page.column(0).as_string::<i32>(), page.column(1).as_string::<i32>());
             for row in 0..page.num_rows() {
-                texts.ids.push(ids.is_valid(row).then(|| ids.value(row).to_owned()));
+                texts.ids.push_str(if ids.is_valid(row) { ids.value(row) } else { "" });
+                texts.id_starts.push(texts.ids.len());
                 texts.text.push_str(if all.is_valid(row) { all.value(row) } else { "" });
                 texts.starts.push(texts.text.len());
             }
@@ -147,8 +157,8 @@ impl Texts {
 
     /// The id of a text.
     pub fn id(&self, n: usize) -> Result<&str> {
-        match self.ids.get(n) {
-            Some(Some(id)) => Ok(id),
+        match (self.id_starts.get(n), self.id_starts.get(n + 1)) {
+            (Some(start), Some(end)) if start < end => Ok(&self.ids[*start..*end]),
             _ => fail!("text {n} has no id"),
         }
     }

@@ -9,7 +9,7 @@ use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, new_null_array};
-use arrow_buffer::OffsetBuffer;
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -122,9 +122,10 @@ fn texts_of(list: &ArrayRef) -> Vec<&str> {
     list.as_string::<i32>().iter().map(Option::unwrap_or_default).collect()
 }
 
-fn numbers_of(page: &RecordBatch, name: &str, row: usize) -> Option<Vec<i32>> {
+/// The numbers of a list, by reference.
+fn numbers_of(page: &RecordBatch, name: &str, row: usize) -> Option<ScalarBuffer<i32>> {
     let lists = table::column(page, name).as_list::<i32>();
-    lists.is_valid(row).then(|| lists.value(row).as_primitive::<Int32Type>().values().to_vec())
+    lists.is_valid(row).then(|| lists.value(row).as_primitive::<Int32Type>().values().clone())
 }
 
 /// Ids of distractors, row by row.
@@ -299,7 +300,7 @@ impl DataReader<'_> {
             else {
                 fail!("its ranking is missing");
             };
-            for (passage, rank) in passages.iter().zip(&ranks).filter(|(_, rank)| (**rank as usize) < taken) {
+            for (passage, rank) in passages.iter().zip(ranks.iter()).filter(|(_, rank)| (**rank as usize) < taken) {
                 told(out);
                 let passage = *passage as usize;
                 out.push(self.texts[0].get(passage)?);
@@ -332,7 +333,7 @@ impl DataReader<'_> {
         };
         let (at, cut) = (asked.number("prompt_at")? as usize, asked.maybe("prompt_cut")?.map(|n| n as usize));
         let instead = asked.maybe("prompt_instead")?.map(|n| n as usize);
-        let (mut passages, mut languages) = (Vec::new(), None);
+        let (mut passages, mut languages) = (ScalarBuffer::from(Vec::new()), None);
         if let Some((page, row)) = ranking {
             passages = numbers_of(page, "passages", row).unwrap_or_default();
             languages = numbers_of(page, "languages", row);

@@ -20,6 +20,13 @@ use std::time::Duration;
 /// So many bytes of files are held in memory at once: their text is six times as much.
 const HELD: u64 = 400 << 20;
 
+/// Builds the default release for it.
+pub fn alone(figures: &mut Figures) {
+    let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let full = build(root.path(), "two", &["--jobs", "2"]);
+    run(figures, root.path(), &full.folder, full.files());
+}
+
 /// `full`: the default release, whose stages' outputs are in the store.
 pub fn run(figures: &mut Figures, root: &Path, full: &Path, files: &[Value]) {
     println!("compact release");
