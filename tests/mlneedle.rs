@@ -454,6 +454,7 @@ fn a_forged_prompt_is_found() {
     ] {
         let forged = forge(&batch, 0, "prompt", &prompt.replacen(from, &to, 1));
         write(&path, &forged);
+        reseal(&release);
         let found = bench.run(&["verify", release.to_str().unwrap()]).failure(1, &[]);
         let of_row: Vec<&str> = found.out.lines().filter(|line| line.contains("row made-")).collect();
         assert_eq!(of_row.len(), 1, "one row is forged: {}", found.out);
@@ -464,6 +465,7 @@ fn a_forged_prompt_is_found() {
         let tokens = nihbuild::tokenizer::Tokenizer::embedded("o200k_base").unwrap();
         let forged = recount(&forged, tokens.count(&prompt.replacen(from, &to, 1)) as i64);
         write(&path, &forged);
+        reseal(&release);
         bench.run(&["verify", release.to_str().unwrap()]).failure(1, &[said]);
     }
 }
@@ -481,6 +483,7 @@ fn forged_rows_of_a_cell_are_found() {
         let indices: arrow_array::UInt32Array = rows.iter().map(|row| *row as u32).collect();
         let columns = batch.columns().iter().map(|column| arrow_select::take::take(column, &indices, None).unwrap());
         write(&path, &RecordBatch::try_new(batch.schema(), columns.collect()).unwrap());
+        reseal(&release);
         bench.run(&["verify", release.to_str().unwrap()]).failure(1, &[said]);
     };
     // A position twice, a mate in place of its twin, two questions exchanged.
