@@ -1,7 +1,7 @@
 //! MLNeedle end to end, on questions and passages of our own making: three languages, planted leaks and faults.
 
 use crate::fetching::{Server, sound, tarred, zipped};
-use crate::support::{reseal, Bench, Outcome, batches, bytes_of, data_files, real_data};
+use crate::support::{Bench, Outcome, batches, bytes_of, data_files, real_data, reseal};
 use arrow_array::RecordBatch;
 use nihbuild::hash::Digest;
 use nihbuild::table::{int, read_by_language, read_spans, text, texts};
