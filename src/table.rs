@@ -121,6 +121,21 @@ pub fn schema_of(format: u32) -> &'static Arc<Schema> {
     OLD_SCHEMAS.get(format.wrapping_sub(1) as usize).unwrap_or(&SCHEMA)
 }
 
+/// Are they the columns of a format? Writers of Parquet name the elements of lists in their own ways.
+pub fn has_columns(schema: &Schema, format: u32) -> bool {
+    fn same(a: &DataType, b: &DataType) -> bool {
+        match (a, b) {
+            (DataType::List(a), DataType::List(b)) => same(a.data_type(), b.data_type()),
+            (DataType::Struct(a), DataType::Struct(b)) => all(a, b),
+            _ => a == b,
+        }
+    }
+    fn all(a: &Fields, b: &Fields) -> bool {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name() == b.name() && same(a.data_type(), b.data_type()))
+    }
+    all(schema.fields(), schema_of(format).fields())
+}
+
 /// Columns that format 1 does not have.
 pub const SINCE_2: [&str; 2] = ["haystack_tokens", "moved"];
 

@@ -442,6 +442,10 @@ fn what_cannot_be_made_is_said() {
     bench.run(&["materialize", name]).failure(2, &["no compact release", "--layout compact"]);
     bench.run(&["materialize", "nowhere"]).failure(2, &["nowhere"]);
     let compact = compacts(&bench, &["recipe", "r.toml"], &full);
+    let inside = compact.join("full");
+    let said = ["lies inside the compact release", "--out DIR"];
+    bench.run(&["materialize", compact.to_str().unwrap(), "--out", inside.to_str().unwrap()]).failure(2, &said);
+    assert_eq!(verify(&compact, Depth::Quick, 2).unwrap().n_findings, 0);
     let moved = bench.path("moved");
     std::fs::rename(&compact, &moved).unwrap();
     bench.run(&["materialize", "moved"]).failure(2, &["--out"]);

@@ -229,7 +229,34 @@ fn what_lists_the_files_may_be_at_fault() {
     says(text.replacen("  ", " ", 1), "is not `<SHA-256>  <path>`");
     says(format!("{text}{}  data/none.parquet\n", Digest::of("")), "is not there");
     says(format!("{text}{}  ../none\n", Digest::of("")), "not inside the release");
+    says(format!("{text}{first}\n"), "once more");
+    says(text.replacen(first, &first.to_uppercase(), 1), "is not `<SHA-256>  <path>`");
+    let turned: String = text.lines().rev().map(|line| format!("{line}\n")).collect();
+    says(turned, "sorted by path");
+    says(String::new(), "lists nothing");
     std::fs::write(&path, text).unwrap();
+    // What is no file of its own, wherever it leads.
+    let link = release.join("data/en_2k_zero_shot/train.parquet");
+    std::os::unix::fs::symlink(release.join("README.md"), &link).unwrap();
+    let report = check(&release, Depth::Quick);
+    assert_eq!(report.n_findings, 1, "{:#?}", report.findings);
+    found(&report, "train.parquet", "is no regular file");
+    std::fs::remove_file(link).unwrap();
+    // A recipe that did not make the release, and a format that has less to hold, each with all digests made again.
+    let recipe = release.join("recipe.toml");
+    let before = std::fs::read_to_string(&recipe).unwrap();
+    std::fs::write(&recipe, before.replacen("pool = 300", "pool = 301", 1)).unwrap();
+    sign(&release);
+    found(&check(&release, Depth::Sampled), "recipe.toml", "did not make this release");
+    std::fs::write(&recipe, before).unwrap();
+    let path = release.join("manifest.json");
+    let before = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, before.replacen("\"format\": 4", "\"format\": 3", 1)).unwrap();
+    reseal(&release);
+    found(&check(&release, Depth::Quick), "manifest.json", "has keys that format 3 does not have");
+    std::fs::write(&path, before).unwrap();
+    sign(&release);
+    assert_eq!(check(&release, Depth::Full).n_findings, 0);
     // Sealed again, the statement is another one than the release's.
     let statement = release.join(provenance::FILE);
     let text = std::fs::read_to_string(&statement).unwrap();

@@ -119,6 +119,7 @@ fn what_could_not_run_says_why() {
     let other = Settings { seed: Some(bench.path("other.txt")), ..settings(&bench) };
     refused(audit(&release, &other), &["is not the seed of this release"]);
     refused(audit(&bench.path("none"), &settings(&bench)), &["manifest.json"]);
+    refused(audit(&release, &Settings { sample: Some(0), ..settings(&bench) }), &["--sample 0"]);
 }
 
 #[test]

@@ -144,6 +144,32 @@ fn a_sound_release_passes_and_every_touch_is_found() {
 }
 
 #[test]
+fn lists_are_called_as_their_writer_likes() {
+    use arrow_schema::{DataType, Field, Schema};
+    use nihbuild::table::{SCHEMA, has_columns};
+    use std::sync::Arc;
+    fn renamed(kind: &DataType) -> DataType {
+        match kind {
+            DataType::List(of) => DataType::List(Arc::new(Field::new("element", renamed(of.data_type()), true))),
+            DataType::Struct(fields) => DataType::Struct(fields.iter().map(|f| field(f, f.name())).collect()),
+            other => other.clone(),
+        }
+    }
+    fn field(field: &Field, name: &str) -> Field {
+        Field::new(name, renamed(field.data_type()), true)
+    }
+    let all = |last: &str| {
+        let n = SCHEMA.fields().len();
+        let name = |place: usize, f: &Field| if place + 1 == n { last.to_owned() } else { f.name().clone() };
+        let fields = SCHEMA.fields().iter().enumerate().map(|(place, f)| field(f, &name(place, f)));
+        Schema::new(fields.collect::<Vec<_>>())
+    };
+    let format = nihbuild::manifest::FORMAT;
+    assert!(has_columns(&SCHEMA, format) && has_columns(&all("prompt_sha256"), format));
+    assert!(!has_columns(&all("sha"), format) && !has_columns(&SCHEMA, 1));
+}
+
+#[test]
 fn exit_codes_of_verify() {
     let bench = Bench::new();
     let release = release(&bench);

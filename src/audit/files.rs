@@ -3,6 +3,7 @@
 use super::{Audit, Finding};
 use crate::error::{Error, Result};
 use crate::store::write_aside;
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -42,12 +43,21 @@ fn line(out: &mut dyn Write, finding: &Finding) -> std::io::Result<()> {
     out.write_all(b"\n")
 }
 
+/// A cell that no spreadsheet takes for a formula.
+fn plain(cell: &str) -> Cow<'_, str> {
+    match cell.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        true => Cow::Owned(format!("'{cell}")),
+        false => Cow::Borrowed(cell),
+    }
+}
+
 fn table(out: &mut dyn Write, findings: &[Finding]) -> std::io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(["file", "row", "id", "check", "group", "what"])?;
     for Finding { file, row, id, check, group, what } in findings {
         let row = row.map_or(String::new(), |row| row.to_string());
-        writer.write_record([file, &row, id.as_deref().unwrap_or(""), check.key(), group, what])?;
+        let id = id.as_deref().unwrap_or("");
+        writer.write_record([&*plain(file), &row, &plain(id), check.key(), &plain(group), &plain(what)])?;
     }
     writer.flush()
 }

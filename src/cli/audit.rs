@@ -202,7 +202,11 @@ fn found(args: &AuditArgs) -> Result<Audit> {
                 let parsed = Nominal::parse(text).flatten();
                 parsed.ok_or_else(|| Error::new(format!("--nominal {text}: expected a length such as 8k or 8192")))
             });
-            set::audit(&args.path, &map, &tokenizer, nominal.transpose()?)
+            // Of a release, its rows.
+            let data = args.path.join("data");
+            let is_release = args.path.join("manifest.json").is_file() && data.is_dir();
+            let path = if is_release { &data } else { &args.path };
+            set::audit(path, &map, &tokenizer, nominal.transpose()?)
         }
     }
 }

@@ -54,6 +54,13 @@ pub fn materialize(folder: &Path, out: Option<&Path>, jobs: usize) -> Result<Out
     if out.file_name().is_none() {
         fail!("{} has no name of its own", out.display());
     }
+    let above = out.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if let (Ok(above), Ok(own)) = (std::fs::canonicalize(above), std::fs::canonicalize(folder))
+        && above.starts_with(&own)
+    {
+        return Err(Error::new(format!("{} lies inside the compact release", out.display()))
+            .help("say with --out DIR where else the full release goes"));
+    }
     let _lock = Lock::take(&lock_file(&out))?;
     let bytes = Bytes::check(folder);
     let more = seal::check(folder, &manifest, &bytes);

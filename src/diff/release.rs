@@ -4,7 +4,7 @@ use crate::compact;
 use crate::error::{Error, Result};
 use crate::manifest::Manifest;
 use crate::stage::write::DataFile;
-use crate::table::schema_of;
+use crate::table::{has_columns, schema_of};
 use crate::verify::{is_inside, read_manifest};
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
@@ -86,7 +86,7 @@ impl Release {
         let fault = |e: &dyn std::fmt::Display| damaged(&path, e);
         let opened = File::open(&path).map_err(|e| Error::io("cannot open", &path, e))?;
         let builder = ParquetRecordBatchReaderBuilder::try_new(opened).map_err(|e| fault(&e))?;
-        if builder.schema().fields() != self.schema().fields() {
+        if !has_columns(builder.schema(), self.manifest.format) {
             let what = format!("it has other columns than a release of format {}", self.manifest.format);
             return Err(fault(&what));
         }

@@ -50,6 +50,12 @@ impl Bytes {
             regular.then(|| Some((name.clone(), Digest::of_file(&path).ok()?))).flatten()
         };
         bytes.found = there.par_iter().with_max_len(1).filter_map(hash).collect();
+        for name in &there {
+            if !bytes.found.contains_key(name) {
+                bytes.find(name, "is no regular file, or cannot be read");
+                bytes.damaged.insert(name.clone());
+            }
+        }
         let Ok(text) = std::fs::read(folder.join(SUMS)) else {
             bytes.find(SUMS, "is missing or cannot be read");
             return bytes;
@@ -57,8 +63,15 @@ impl Bytes {
         let mut wrong = bytes.read_sums(&text);
         let trusted = bytes.found.get(provenance::FILE).map(|(d, _)| *d) == bytes.listed.get(provenance::FILE).copied();
         let statement = std::fs::read_to_string(folder.join(provenance::FILE)).ok();
-        let subjects = statement.as_deref().and_then(provenance::subjects);
+        let mut subjects = statement.as_deref().and_then(provenance::subjects);
+        if let (Some(subjects), Ok(index)) = (&mut subjects, compact::Index::read(folder)) {
+            subjects.extend(index.parts);
+        }
         bytes.compare(subjects.as_ref(), trusted, &mut wrong);
+        let lines = |(name, digest): (&String, &Digest)| format!("{digest}  {name}\n");
+        if wrong.is_empty() && text != bytes.listed.iter().map(lines).collect::<String>().as_bytes() {
+            wrong.push("is not written as a build writes it: a line a file, sorted by path".to_owned());
+        }
         if let Some(first) = wrong.first() {
             let more = if wrong.len() > 1 { format!(" (and {} more)", wrong.len() - 1) } else { String::new() };
             bytes.find(SUMS, format!("{first}{more}"));
@@ -79,11 +92,19 @@ impl Bytes {
     /// Reads SHA256SUMS; what is wrong with its lines.
     fn read_sums(&mut self, text: &[u8]) -> Vec<String> {
         let mut wrong = Vec::new();
+        if text.is_empty() {
+            wrong.push("lists nothing".to_owned());
+        }
         for (n, line) in text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
             let line = String::from_utf8_lossy(line);
             let at = n + 1;
-            match line.split_once("  ").and_then(|(hex, name)| Some((name, Digest::parse(hex)?))) {
-                Some((name, digest)) if is_inside(name) => drop(self.listed.insert(name.to_owned(), digest)),
+            let digest = |hex: &str| Digest::parse(hex).filter(|digest| digest.to_string() == hex);
+            match line.split_once("  ").and_then(|(hex, name)| Some((name, digest(hex)?))) {
+                Some((name, digest)) if is_inside(name) => {
+                    if self.listed.insert(name.to_owned(), digest).is_some() {
+                        wrong.push(format!("line {at} names {name:?} once more"));
+                    }
+                }
                 Some((name, _)) => wrong.push(format!("line {at} names {name:?}, which is not inside the release")),
                 None => wrong.push(format!("line {at} is not `<SHA-256>  <path>`: {line:?}")),
             }
@@ -111,6 +132,9 @@ impl Bytes {
         names.extend(ALWAYS.map(str::to_owned));
         names.remove(SUMS);
         let mut strange = Vec::new();
+        // With a line that cannot be right, a file without one is that line's.
+        let unlisted = self.found.keys().any(|name| name != SUMS && !self.listed.contains_key(name));
+        let unsure = !wrong.is_empty() || self.listed.keys().any(|name| !self.found.contains_key(name));
         for name in names {
             let (first, second) = (self.listed.get(&name).copied(), second(&name));
             match (self.found.get(&name).copied(), first, second) {
@@ -132,15 +156,16 @@ impl Bytes {
                 (Some((found, _)), None, Some(second)) if found == second => {
                     wrong.push(format!("has no line for {name}"));
                 }
+                (Some(_), None, None) if unsure => wrong.push(format!("has no line for {name}")),
                 (Some(_), None, _) => self.find(&name, "is not listed in SHA256SUMS"),
-                (None, Some(_), None)
-                    if subjects.is_some() && name != provenance::FILE && !name.starts_with("compact/") =>
-                {
+                (None, Some(_), None) if unlisted || subjects.is_some() && name != provenance::FILE => {
                     wrong.push(format!(
                         "names {name:?}, which is not there and which {} does not name",
                         provenance::FILE
                     ));
                 }
+                // Told already where it is there and no regular file.
+                (None, Some(_), _) if self.damaged.contains(&name) => {}
                 (None, Some(_), _) => {
                     self.find(&name, "is listed in SHA256SUMS but cannot be read");
                     self.damaged.insert(name);

@@ -88,6 +88,9 @@ pub(super) fn check(checker: &Checker<'_>, manifest: &Manifest) {
 
 fn consistent(manifest: &Manifest, digests: &Digests, bytes: &Bytes, find: &mut dyn FnMut(&str, String)) {
     if manifest.format < 4 {
+        if manifest.recipe_sha256.is_some() || !manifest.outputs.is_empty() {
+            find("manifest.json", format!("has keys that format {} does not have", manifest.format));
+        }
         return;
     }
     for name in SINCE_4 {

@@ -3,7 +3,7 @@
 use super::Finding;
 use crate::digests::{FileDigests, Gathered, RowDigests};
 use crate::hash::{Digest, RowEncoder};
-use crate::table::{schema_of, text};
+use crate::table::{has_columns, text};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::File;
@@ -63,7 +63,7 @@ fn read(path: &Path, format: u32) -> Place {
         Ok(builder) => builder,
         Err(e) => return Place::Whole(format!("is not Parquet: {e}")),
     };
-    if builder.schema().fields() != schema_of(format).fields() {
+    if !has_columns(builder.schema(), format) {
         return Place::Whole("has other columns than a release".to_owned());
     }
     let names: Vec<String> = builder.schema().fields().iter().map(|field| field.name().clone()).collect();

@@ -40,10 +40,10 @@ use crate::report::Progress;
 use crate::reranker::memory::Scores;
 use crate::seed::Seed;
 use crate::source::tokenizers;
-use crate::stage::distractors::synthetic;
+use crate::stage::distractors::{self, synthetic};
 use crate::stage::write::DataFile;
-use crate::store::sorted_dir;
-use crate::table::{schema_of, text};
+use crate::store::{Key, sorted_dir};
+use crate::table::{has_columns, schema_of, text};
 use crate::tokenizer::{Ledger, Tokenizer};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rayon::prelude::*;
@@ -272,7 +272,8 @@ impl Checker<'_> {
 
     /// Of a damaged file it was said that it is, and where: what follows from that is not said again.
     fn found(&self, finding: Finding) {
-        if !self.bytes.damaged.contains(&finding.file) {
+        let told = self.bytes.findings.iter().any(|known| known.file == finding.file);
+        if !told && !self.bytes.damaged.contains(&finding.file) {
             self.shared.lock().expect("no thread panics").report.add(finding);
         }
     }
@@ -344,6 +345,11 @@ fn read(folder: &Path, depth: Depth, options: &Options, looked: Looked, supply: 
         (manifest.stages.get("distractors") == Some(&key))
             .then(|| synthetic(seed, recipe.distractors.variant, recipe.distractors.pool))
     });
+    // Which of its versions drew the passages does not matter here: none gives this key from another recipe.
+    let strange = seed.as_ref().zip(manifest.stages.get("distractors")).is_some_and(|(seed, recorded)| {
+        let key = |version| Key { version, ..pool_key(&recipe, seed.digest()) }.digest();
+        (1..=distractors::VERSION).all(|version| key(version) != *recorded)
+    });
     let (ledger, unchecked) = tokenizers::at_hand(&recipe, options)?;
     let known = match manifest.format {
         1 => ledger.facts(),
@@ -408,6 +414,13 @@ fn read(folder: &Path, depth: Depth, options: &Options, looked: Looked, supply: 
         }
     }
     ledger::check(&checker, &manifest);
+    if strange && recipe.family() == Family::Reasoning {
+        checker.find(
+            "recipe.toml",
+            None,
+            "gives another key of the stage distractors than the manifest: it did not make this release",
+        );
+    }
     faults.into_iter().for_each(|fault| checker.find(&fault.file, None, fault.what));
     fault.into_iter().for_each(|what| checker.find("pins/rerank", None, what));
     checker.about(&manifest);
@@ -477,7 +490,7 @@ impl Checker<'_> {
             Ok(builder) => builder,
             Err(e) => return fault(format!("is not Parquet: {e}")),
         };
-        if builder.schema().fields() != schema_of(self.format).fields() {
+        if !has_columns(builder.schema(), self.format) {
             return fault("has other columns than a release".to_owned());
         }
         let mut reading = Reading::default();

@@ -5,6 +5,8 @@ use crate::support::{Bench, refused};
 use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray, TimestampSecondArray};
 use nihbuild::audit::Check;
 use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -73,6 +75,17 @@ fn parquet_files() {
     let texts = |n: usize| -> ArrayRef { Arc::new((0..n).map(|n| Some(format!("text {n}"))).collect::<StringArray>()) };
     parquet(&path, vec![("input", texts(40))]);
     assert_eq!(audit(&path, "").unwrap().rows, 40);
+    // As others compress it.
+    for compression in [Compression::SNAPPY, Compression::GZIP(Default::default()), Compression::LZ4_RAW] {
+        let properties = WriterProperties::builder().set_compression(compression).build();
+        let batch = RecordBatch::try_from_iter([("input", texts(40))]).unwrap();
+        let path = bench.path("packed.parquet");
+        let file = std::fs::File::create(&path).unwrap();
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        assert_eq!(audit(&path, "").unwrap().rows, 40, "{compression}");
+    }
     let whole = std::fs::read(&path).unwrap();
     for length in [0, 3, 8, whole.len() / 2, whole.len() - 1] {
         let path = write(&bench, "cut.parquet", &whole[..length]);

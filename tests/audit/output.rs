@@ -55,6 +55,11 @@ fn all_findings_as_json_lines_and_table() {
     assert_eq!(rows.len(), 4);
     assert_eq!(rows[0].iter().take(4).collect::<Vec<_>>(), ["set.jsonl", "4", "r3", "answer_absent"]);
     assert_eq!(rows[0].get(5), written[0]["what"].as_str());
+    // No cell is a formula.
+    bench.write("cells.csv", "id,input\n=1+1,a text\n=1+1,b text\n");
+    bench.run(&["audit", "cells.csv", "--findings", "all.csv"]);
+    let table = std::fs::read_to_string(bench.path("all.csv")).unwrap();
+    assert!(table.contains("'=1+1") && !table.contains(",=1+1"), "{table}");
 }
 
 #[test]
