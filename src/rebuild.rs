@@ -273,7 +273,7 @@ impl Audit {
                     (Verdict::Differs, Some("other output of the same input"))
                 }
                 (Some(_), Some(_)) => (Verdict::Differs, Some("its input, and its output")),
-                _ if key(then) == key(now) => (Verdict::Reproduced, None),
+                _ if key(then) == key(now) => (Verdict::Reproduced, Some("its input; the output is not published")),
                 _ => (Verdict::Differs, Some("its input")),
             };
             self.step(name, verdict, what.map(str::to_owned));

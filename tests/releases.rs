@@ -178,7 +178,7 @@ fn exit_codes_of_verify() {
     let json: serde_json::Value = serde_json::from_str(&well.out).unwrap();
     assert_eq!((json["n_findings"].as_u64(), json["proven"].as_u64()), (Some(0), Some(40)));
     std::fs::write(release.join("extra.txt"), "x").unwrap();
-    bench.run(&["verify", path]).failure(1, &["extra.txt: is not listed in SHA256SUMS", "1 findings"]);
+    bench.run(&["verify", path]).failure(1, &["extra.txt: is not listed in SHA256SUMS", "1 finding;"]);
     bench.run(&["verify", "nowhere"]).failure(2, &["cannot read nowhere/manifest.json", "folder of a release"]);
 }
 

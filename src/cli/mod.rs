@@ -515,7 +515,11 @@ fn verify_release(args: VerifyArgs) -> Result<bool> {
     if report.n_findings > report.findings.len() as u64 {
         out += &format!("... and {} more\n", report.n_findings - report.findings.len() as u64);
     }
-    let verdict = if well { "verified".to_owned() } else { format!("{} findings", report.n_findings) };
+    let verdict = match report.n_findings {
+        0 => "verified".to_owned(),
+        1 => "1 finding".to_owned(),
+        n => format!("{n} findings"),
+    };
     out += &format!(
         "{}{}: {verdict}; {} files, {} rows, {} proven, {}{} lines read, {} prompts counted whole\n",
         report.release,

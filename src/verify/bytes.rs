@@ -61,10 +61,14 @@ impl Bytes {
             return bytes;
         };
         let mut wrong = bytes.read_sums(&text);
-        let trusted = bytes.found.get(provenance::FILE).map(|(d, _)| *d) == bytes.listed.get(provenance::FILE).copied();
+        let as_listed = |name: &str| bytes.found.get(name).map(|(digest, _)| digest) == bytes.listed.get(name);
+        let trusted = as_listed(provenance::FILE);
         let statement = std::fs::read_to_string(folder.join(provenance::FILE)).ok();
         let mut subjects = statement.as_deref().and_then(provenance::subjects);
-        if let (Some(subjects), Ok(index)) = (&mut subjects, compact::Index::read(folder)) {
+        // Of a compact release its index names the parts.
+        if let Some(subjects) = subjects.as_mut().filter(|_| bytes.is_compact() && as_listed(compact::INDEX))
+            && let Ok(index) = compact::Index::read(folder)
+        {
             subjects.extend(index.parts);
         }
         bytes.compare(subjects.as_ref(), trusted, &mut wrong);
