@@ -500,12 +500,14 @@ fn forged_rows_of_a_cell_are_found() {
     let forged = forge(&batch, 1, "prompt", &twin);
     let forged = forge(&forged, 1, "prompt_sha256", &Digest::of(&twin).to_string());
     write(&path, &forged);
+    reseal(&release);
     bench.run(&["verify", release.to_str().unwrap()]).failure(1, &[&format!("row {}: ", text(&batch, "id", 1))]);
     // The needle in its own twin.
     let mate = text(&batch, "prompt", 0).to_owned();
     let forged = forge(&batch, 1, "prompt", &mate);
     let forged = forge(&forged, 1, "prompt_sha256", &Digest::of(&mate).to_string());
     write(&path, &forged);
+    reseal(&release);
     bench.run(&["verify", release.to_str().unwrap()]).failure(1, &["holds an answer"]);
 }
 

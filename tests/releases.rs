@@ -112,7 +112,7 @@ fn a_sound_release_passes_and_every_touch_is_found() {
     let mut json: serde_json::Value = serde_json::from_slice(&std::fs::read(&manifest).unwrap()).unwrap();
     json["files"].as_array_mut().unwrap().retain(|f| f["path"] != hi);
     std::fs::write(&manifest, json.to_string()).unwrap();
-    reseal(&release);
+    sign(&release);
     found(&check(&release), hi, "recipe and filter give this file");
     restore();
     // Paths that lead out of the release are not followed.
