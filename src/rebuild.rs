@@ -254,6 +254,10 @@ impl Audit {
         }
         if settings.rederive {
             self.rederive(plan);
+            let ranked = plan.recipe.rag.as_ref().is_some_and(|rag| rag.reranker.is_some());
+            if ranked || plan.recipe.translation.is_some() || plan.recipe.written.is_some() {
+                self.ask_again(folder, manifest, plan)?;
+            }
         }
         Ok(())
     }
@@ -351,11 +355,36 @@ impl Audit {
         Ok(())
     }
 
+    /// Builds once more without any pin: what services and programs answer today, and which rows that changes. Where a
+    /// recipe has a `max_cost`, it holds here as in any build.
+    fn ask_again(&mut self, folder: &Path, then: &Manifest, plan: &Plan) -> Result<()> {
+        let name = "rederive answers";
+        let options = Options { pins: Vec::new(), out: plan.options.out.join("fresh"), ..plan.options.clone() };
+        let now = match Plan::new(plan.recipe.clone(), options).and_then(|plan| pipeline::build(&plan)) {
+            Ok(now) if now.manifest.format == then.format => now,
+            Ok(_) => {
+                let what = format!("rows of format {} have other digests", then.format);
+                self.step(name, Verdict::CouldNotRun, Some(what));
+                return Ok(());
+            }
+            Err(e) => {
+                self.step(name, Verdict::CouldNotRun, Some(e.to_string()));
+                return Ok(());
+            }
+        };
+        let rows = |folder: &Path| -> Result<BTreeMap<String, Digest>> {
+            Ok(digests::read(folder)?.into_values().flat_map(|file| file.rows).collect())
+        };
+        let pins = |m: &Manifest| m.pins.iter().map(|p| (p.path.clone(), p.sha256)).collect::<BTreeMap<_, _>>();
+        let (old, new) = (rows(folder)?, rows(&now.folder)?);
+        let (differ, pinned) = (unequal(&old, &new).len(), unequal(&pins(then), &pins(&now.manifest)).len());
+        let what = format!("rows {differ} of {}, pins {pinned} of {}", old.len(), then.pins.len());
+        let verdict = if differ + pinned == 0 { Verdict::Reproduced } else { Verdict::Differs };
+        self.step(name, verdict, Some(what));
+        Ok(())
+    }
+
     fn rederive(&mut self, plan: &Plan) {
-        if plan.recipe.translation.is_some() || plan.recipe.written.is_some() {
-            let what = "answers of a service are not asked for again: they cost money, and come out otherwise";
-            self.step("rederive texts", Verdict::CouldNotRun, Some(what.to_owned()));
-        }
         if plan.recipe.retrieval.embedder != EmbedderName::Onnx {
             return;
         }

@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pyarrow.types as is_type
 
-
 def sha(data):
     return hashlib.sha256(data).digest()
 
@@ -31,14 +30,11 @@ def encode(value, kind):
 
 
 def file_digests(path):
-    """Ids and digests of the rows, and the digest of each column."""
     ids, rows, columns = [], [], {}
     for batch in pq.ParquetFile(path).iter_batches(batch_size=16):
         for row in batch.to_pylist():
             assert sha(row["prompt"].encode()).hex() == row["prompt_sha256"], (path, row["id"])
-            cells = {}
-            for field in batch.schema:
-                cells[field.name] = encode(row[field.name], field.type)
+            cells = {field.name: encode(row[field.name], field.type) for field in batch.schema}
             cells["prompt"] = b"\x01" + bytes.fromhex(row["prompt_sha256"])
             for name, cell in cells.items():
                 columns.setdefault(name, []).append(sha(cell))
@@ -59,7 +55,7 @@ for path in sorted(file["path"] for file in manifest["files"]):
     found_columns += [{"file": path, "column": n, "digest": d} for n, d in columns.items()]
 root = sha("".join(sorted(lines)).encode()).hex()
 said = {file["path"]: file["rows_digest"] for file in manifest["files"]}
-assert all(said[line[66:-1]] == line[:64] for line in lines), "a file's rows digest"
+assert all(said[line[66:-1]] == line[:64] for line in lines), "rows digest of a file"
 assert root == manifest["rows_digest"], "the release's rows digest"
 assert found_rows == said_rows, "digests/rows.parquet"
 assert found_columns == said_columns, "digests/columns.parquet"

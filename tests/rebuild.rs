@@ -123,6 +123,39 @@ fn what_could_not_run_says_why() {
 }
 
 #[test]
+fn a_program_is_asked_again() {
+    if !std::process::Command::new("python3").arg("--version").output().is_ok_and(|out| out.status.success()) {
+        eprintln!("skipped: no python3 for a_program_is_asked_again");
+        return;
+    }
+    let bench = Bench::new();
+    let program = |sign: &str| {
+        let text = format!(
+            "import json, sys\n\nfor line in sys.stdin:\n    asked = json.loads(line)\n    \
+             print(json.dumps({{\"id\": asked[\"id\"], \"scores\": [{sign}len(s) for s in asked[\"sentences\"]]}}), flush=True)\n"
+        );
+        bench.write("rerank.py", &text)
+    };
+    let path = program("");
+    let rag = "[rag]\nretrievers = [\"command\"]\ntop_k = [5]\n\n[rag.reranker]\ncommand = [\"python3\", \"rerank.py\"]\n\
+        model = \"lengths, 1\"\n";
+    bench.write("r.toml", &format!("{}{rag}", small("asked", QUICK)));
+    let release = bench.run(&["recipe", "r.toml", "--languages", "en", "--limit", "4"]).success().release(&bench);
+    let release = release.to_str().unwrap();
+    let said = |code: i32, said: &str| {
+        let run = bench.run(&["audit", release, "--rederive", "--out", "scratch"]);
+        assert_eq!(run.code, Some(code), "{} {}", run.out, run.err);
+        assert!(run.out.contains(said), "{}", run.out);
+    };
+    said(0, "rederive answers       reproduced  rows 0 of 12, pins 0 of 1");
+    // Other scores: the pins give the release, the program of today does not.
+    program("-");
+    said(1, "rederive answers       DIFFERS  rows 4 of 12, pins 1 of 1");
+    std::fs::remove_file(path).unwrap();
+    said(2, "rederive answers       could not run");
+}
+
+#[test]
 fn sources_that_are_gone_stop_what_needs_them() {
     let Some(data) = real_data("sources_that_are_gone_stop_what_needs_them") else { return };
     let bench = Bench::new();
