@@ -1,11 +1,9 @@
 """Recomputes the digests of a release from its files, with pyarrow alone: python3 check_release.py FOLDER"""
-
 import hashlib
 import json
 import struct
 import sys
 from pathlib import Path
-
 import pyarrow.parquet as pq
 import pyarrow.types as is_type
 
