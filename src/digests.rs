@@ -97,19 +97,27 @@ pub struct FileDigests {
 }
 
 impl FileDigests {
-    /// Those of a data file as it stands.
-    pub fn read(path: &Path) -> Result<FileDigests> {
-        let fault = |e: &dyn std::fmt::Display| Error::new(format!("cannot be read: {e}")).at(path.display());
-        let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| fault(&e))?;
+    /// Those of a data file as it stands; of its prompts the text counts, whatever the rows say of it.
+    pub fn of(builder: ParquetRecordBatchReaderBuilder<File>) -> Result<FileDigests> {
+        let fault = |e: &dyn std::fmt::Display| Error::new(e.to_string());
         let columns = builder.schema().fields().len();
         let mut gathered = Gathered::default();
         let mut encoder = RowEncoder::default();
         for batch in builder.with_batch_size(16).build().map_err(|e| fault(&e))? {
             let batch = batch.map_err(|e| fault(&e))?;
-            (0..batch.num_rows()).for_each(|row| gathered.push(RowDigests::of(&batch, row, &mut encoder)));
+            for row in 0..batch.num_rows() {
+                let prompt = Digest::of(table::text(&batch, "prompt", row));
+                gathered.push(RowDigests::with(&batch, row, prompt, &mut encoder));
+            }
         }
         Ok(gathered.finish(columns))
+    }
+
+    /// The same of the file at a path.
+    pub fn read(path: &Path) -> Result<FileDigests> {
+        let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| Error::new(e.to_string()));
+        builder.and_then(FileDigests::of).map_err(|e| e.at(path.display()))
     }
 
     /// Digest of the rows.

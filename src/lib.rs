@@ -34,7 +34,7 @@
 //! - [`translator`]: services that are asked for text, and the memory that keeps every answer. [`stage::written`]: which texts of a model may
 //!   stand beside a story.
 //! - [`reranker`]: sentences to their relevance to a question, by shared words in integers or by any local model, whose scores are pinned.
-//! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage. `pinfile`: what published
+//! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage. [`parallel`]: steps on threads. `pinfile`: what published
 //!   pins have in common.
 //! - [`manifest`], [`digests`], [`provenance`], [`card`]: what a release says of itself; its identity as a tree of digests stands in [`digests`]. [`verify`](mod@verify), [`show`](mod@show), [`diff`](mod@diff): what reads one, or
 //!   two. [`rebuild`] builds one again and compares; [`audit`] looks at data of others. [`compact`]: a release with each text once, and the full one of it. [`cli`], [`report`], [`error`].
@@ -79,6 +79,7 @@ pub mod hash;
 pub mod index;
 pub mod language;
 pub mod manifest;
+pub mod parallel;
 mod pinfile;
 pub mod pipeline;
 pub mod plan;

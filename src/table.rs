@@ -542,27 +542,36 @@ pub fn row_digest(
         if field.name() == "prompt" && !array.is_null(row) {
             encoder.digest(prompt);
         } else {
-            encode(array, row, encoder);
+            encode(array, row, array.data_type(), encoder);
         }
         cell(encoder.since(start));
     }
     encoder.finish()
 }
 
-fn encode(array: &ArrayRef, row: usize, encoder: &mut RowEncoder) {
+/// Encodes a value for the rows digest, as far as a type goes: it may lack fields that the value has.
+pub fn encode(array: &ArrayRef, row: usize, kind: &DataType, encoder: &mut RowEncoder) {
     if array.is_null(row) {
         return encoder.null();
     }
-    match array.data_type() {
+    match kind {
         DataType::Utf8 => encoder.str(array.as_string::<i32>().value(row)),
         DataType::Int64 => encoder.int(array.as_primitive::<Int64Type>().value(row)),
         DataType::Boolean => encoder.bool(array.as_boolean().value(row)),
-        DataType::List(_) => {
+        DataType::List(item) => {
             let items = array.as_list::<i32>().value(row);
             encoder.count(items.len());
-            (0..items.len()).for_each(|n| encode(&items, n, encoder));
+            (0..items.len()).for_each(|n| encode(&items, n, item.data_type(), encoder));
         }
-        DataType::Struct(_) => array.as_struct().columns().iter().for_each(|field| encode(field, row, encoder)),
+        DataType::Struct(fields) => {
+            fields_of(fields, array).for_each(|(field, column)| encode(column, row, field.data_type(), encoder));
+        }
         other => unreachable!("the schema has no {other}"),
     }
+}
+
+/// Of a struct, the columns of some of its fields.
+pub fn fields_of<'a>(fields: &'a Fields, array: &'a ArrayRef) -> impl Iterator<Item = (&'a FieldRef, &'a ArrayRef)> {
+    let array = array.as_struct();
+    fields.iter().filter_map(|field| Some((field, array.column_by_name(field.name())?)))
 }

@@ -170,8 +170,7 @@ pub(super) fn audit(args: AuditArgs) -> Result<bool> {
             .help("it is for a release of nihbuild's own, without --profile and --map"));
     }
     args.findings.as_deref().map(files::check).transpose()?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads(args.jobs)?).build();
-    let pool = pool.map_err(|e| Error::new(format!("cannot start threads: {e}")))?;
+    let pool = crate::parallel::pool(threads(args.jobs)?)?;
     let audit = pool.install(|| found(&args))?;
     if let Some(path) = &args.findings {
         files::write(&audit, path)?;

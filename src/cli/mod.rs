@@ -2,8 +2,10 @@
 
 mod audit;
 mod diff;
+mod dry;
 mod side;
 mod summary;
+mod verify;
 
 use self::diff::DiffArgs;
 use self::summary::summary;
@@ -11,19 +13,13 @@ use crate::compact;
 use crate::error::{Error, Result};
 use crate::language::Language;
 use crate::manifest::{Accepted, Match};
-use crate::pipeline::{self, Drift, reasoning, reasoning::Keys};
-use crate::plan::{Filter, Options, Plan, slots};
-use crate::recipe::{Family, Length, Recipe, SourceKind};
+use crate::pipeline::{self, Drift};
+use crate::plan::{Filter, Options, Plan};
+use crate::recipe::{Length, Recipe};
 use crate::report::Stopwatch;
 use crate::show::show;
 use crate::source::tokenizers::parse_flags;
-use crate::stage::ingest::ingest;
-use crate::stage::translate;
-use crate::store::Store;
-use crate::translator::Estimate;
-use crate::verify::{Depth, verify_with};
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -49,7 +45,7 @@ enum Verb {
     /// Write the full release of a compact one, byte for byte
     Materialize(MaterializeArgs),
     /// Check a release from its files alone
-    Verify(VerifyArgs),
+    Verify(verify::VerifyArgs),
     /// Look for faults in data of others: any prompt set, or the released files of MLRBench
     Audit(audit::AuditArgs),
     /// Print one prompt of a release with its needles marked
@@ -176,30 +172,6 @@ struct FetchArgs {
 }
 
 #[derive(Args)]
-struct VerifyArgs {
-    /// Folder of the release
-    release: PathBuf,
-    /// Check bytes and digests alone: in seconds, without reading a prompt
-    #[arg(long, conflicts_with = "full")]
-    quick: bool,
-    /// Count the tokens of every prompt whole, not only of a seeded 1%
-    #[arg(long)]
-    full: bool,
-    /// Threads [default: one a core]
-    #[arg(long, value_name = "N")]
-    jobs: Option<usize>,
-    /// The file of a tokenizer that the release was counted with
-    #[arg(long = "tokenizer", value_name = "NAME=FILE")]
-    tokenizers: Vec<String>,
-    /// Folder that holds files of tokenizers (NAME/tokenizer.json)
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
-    /// Print the report as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Args)]
 struct ShowArgs {
     /// Folder of the release
     release: PathBuf,
@@ -216,7 +188,7 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Recipe(args) => recipe(args),
         Verb::Fetch(args) => fetch(args),
         Verb::Materialize(args) => materialized(args),
-        Verb::Verify(args) => verify_release(args),
+        Verb::Verify(args) => verify::verify_release(args),
         Verb::Audit(args) => audit::audit(args),
         Verb::Show(args) => show_row(args),
         Verb::Diff(args) => diff::diff(args),
@@ -263,10 +235,9 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
         compact: args.layout == Written::Compact,
     };
     let plan = Plan::new(recipe, options).map_err(|e| e.at(format!("recipe {name}")))?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.options.jobs).build();
-    let pool = pool.map_err(|e| Error::new(format!("cannot start threads: {e}")))?;
+    let pool = crate::parallel::pool(plan.options.jobs)?;
     if args.dry_run {
-        return pool.install(|| dry_run(&plan, args.json)).map(|()| true);
+        return pool.install(|| dry::dry_run(&plan, args.json)).map(|()| true);
     }
     if args.rederive {
         return rederived(&pool.install(|| pipeline::rederive(&plan))?, args.json);
@@ -316,13 +287,13 @@ fn materialized(args: MaterializeArgs) -> Result<bool> {
     Ok(true)
 }
 
-/// Folders of pins: in the one given (a release, its pins/, or a folder of the kind), and beside the recipe, where it is a release's.
 /// Languages as flags name them; a recipe may have brought some of its own.
 fn languages(named: Option<Vec<String>>) -> Result<Option<Vec<Language>>> {
     let parse = |code: &String| code.parse().map_err(|e: String| Error::new(format!("--languages: {e}")));
     named.map(|all| all.iter().map(parse).collect()).transpose()
 }
 
+/// Folders of pins: in the one given (a release, its pins/, or a folder of the kind), and beside the recipe, where it is a release's.
 fn pins_of(given: Option<PathBuf>, recipe: &str) -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     if let Some(given) = given {
@@ -344,16 +315,7 @@ fn rederived(drift: &Drift, json: bool) -> Result<bool> {
     if json {
         return print_json(drift).map(|()| well);
     }
-    print(&format!(
-        "components {} of {} differ (by at most {}), ranks {} of {}, prompts {} of {}\n",
-        drift.components_differ,
-        drift.components,
-        drift.largest,
-        drift.ranks_differ,
-        drift.ranks,
-        drift.prompts_differ,
-        drift.prompts
-    ))?;
+    print(&format!("{drift}\n"))?;
     Ok(well)
 }
 
@@ -383,159 +345,6 @@ fn fetch(args: FetchArgs) -> Result<bool> {
     }
     print(&out)?;
     Ok(true)
-}
-
-/// What a build of this kind needed on disk, in bytes a thousand tokens: measured on the default recipe.
-const BYTES_PER_KILOTOKEN: u64 = 780;
-
-/// The same where prompts tell one text again and again.
-const BYTES_PER_REPEATED: u64 = 80;
-
-/// Bytes a row of a compact release, with its share of the texts: measured on the default recipe.
-const BYTES_PER_COMPACT: u64 = 720;
-
-/// Up to this many tokens a prompt repeats what the compressor still sees of the one before.
-const REPEATED: u32 = 64_000;
-
-/// Stages whose outputs are not in the store yet. What depends on downloads is not looked into.
-fn to_run(plan: &Plan) -> Result<Vec<String>> {
-    if (plan.recipe.reads_passages() || plan.recipe.written.is_some()) && plan.family != Family::Factoid {
-        return Ok(vec!["all that are not in the store, which the sources decide".to_owned()]);
-    }
-    if plan.family == Family::Factoid {
-        return Ok(vec!["texts".to_owned()]);
-    }
-    let ingested = match plan.recipe.source.kind {
-        SourceKind::Babi => ingest(plan)?,
-        _ => Default::default(),
-    };
-    let store = Store::new(plan.options.out.join("store"));
-    let keys = Keys::new(plan, &ingested, None);
-    Ok(keys.all().into_iter().filter(|(_, key)| !store.has(key)).map(|(name, _)| name).collect())
-}
-
-fn dry_run(plan: &Plan, json: bool) -> Result<()> {
-    let missing = to_run(plan)?;
-    let rows: u64 = plan.files.iter().map(|file| plan.rows_of(file)).sum();
-    // A bare story has about 300 tokens; the other lengths are filled.
-    let of = |length: Length| match length.0 {
-        0 => 300,
-        _ => plan.recipe.budget.tokens(length),
-    };
-    let tokens: u64 = match plan.family {
-        Family::Factoid => {
-            let lengths = plan.recipe.slots.lengths.clone().unwrap_or_default();
-            let cells = slots::chosen(&plan.recipe, &plan.seed, plan.instances());
-            cells.iter().map(|(length, _)| u64::from(lengths[*length])).sum::<u64>() * plan.files.len() as u64
-        }
-        _ => plan.files.iter().map(|f| of(f.length) * plan.rows_of(f)).sum(),
-    };
-    let disk = match plan.family {
-        _ if plan.options.compact => rows * BYTES_PER_COMPACT,
-        Family::Factoid => {
-            let longest = plan.recipe.slots.lengths.iter().flatten().max().copied().unwrap_or(0);
-            let each = if longest > REPEATED { BYTES_PER_KILOTOKEN } else { BYTES_PER_REPEATED };
-            tokens / 1000 * each + rows * 1500
-        }
-        _ => tokens / 1000 * BYTES_PER_KILOTOKEN + rows * 1500,
-    };
-    let folder = plan.folder();
-    let exists = folder.exists();
-    let asked = translate::estimate(plan, &reasoning::tellable(plan, None)?)?;
-    if json {
-        let asked: BTreeMap<&String, serde_json::Value> = asked
-            .iter()
-            .map(|(l, e)| (l, serde_json::json!({ "texts": e.texts, "characters": e.characters, "cost": e.cost })))
-            .collect();
-        return print_json(&serde_json::json!({
-            "to_translate": asked,
-            "release": folder, "exists": exists, "instances": plan.instances(), "files": plan.files.len(), "prompts": rows,
-            "tokens_at_most": tokens, "disk_about": disk, "stages_to_run": missing, "recipe": plan.resolved(),
-        }));
-    }
-    let mut out = plan.resolved();
-    out += &format!("\n# release       {}{}\n", folder.display(), if exists { " (exists)" } else { "" });
-    let instances = if plan.family == Family::Factoid { "cells    " } else { "instances" };
-    out += &format!("# {instances}     {} of {}\n", plan.instances(), plan.total());
-    out += &format!("# files         {} of {}\n", plan.files.len(), plan.grid.len());
-    if plan.family == Family::Passage {
-        for length in &plan.recipe.grid.lengths {
-            let files = plan.files.iter().filter(|f| f.length == *length);
-            let prompts: u64 = files.map(|f| plan.rows_of(f)).sum();
-            out += &format!("# prompts       {prompts} of {length}\n");
-        }
-    }
-    out += &format!(
-        "# prompts       {rows}\n# tokens        at most {tokens}\n# disk          about {} MB\n",
-        disk / 1_000_000 + 1
-    );
-    out += &format!("# to write      {} data files\n", plan.files.len());
-    for (language, Estimate { texts, characters, cost }) in &asked {
-        out += &format!(
-            "# to translate  {language}: {texts} texts, {characters} characters, {}.{:06} of money, those asked again aside\n",
-            cost / 1_000_000,
-            cost % 1_000_000
-        );
-    }
-    out += &match missing.len() {
-        0 => "# stages to run none, all outputs are in the store\n".to_owned(),
-        _ => format!("# stages to run {}\n", missing.join(", ")),
-    };
-    print(&out)
-}
-
-fn verify_release(args: VerifyArgs) -> Result<bool> {
-    let depth = match (args.quick, args.full) {
-        (true, _) => Depth::Quick,
-        (_, true) => Depth::Full,
-        _ => Depth::Sampled,
-    };
-    let options = Options {
-        models: args.models,
-        tokenizers: parse_flags(&args.tokenizers)?,
-        offline: true,
-        out: PathBuf::from("build"),
-        ..Options::default()
-    };
-    let report = verify_with(&args.release, depth, threads(args.jobs)?, &options)?;
-    let well = report.n_findings == 0;
-    if args.json {
-        print_json(&report)?;
-        return Ok(well);
-    }
-    let mut out = String::new();
-    for finding in &report.findings {
-        let row = finding.row.as_ref().map_or(String::new(), |row| format!(", row {row}"));
-        let column = finding.column.as_ref().map_or(String::new(), |column| format!(", column {column}"));
-        out += &format!("{}{row}{column}: {}\n", finding.file, finding.what);
-    }
-    for what in &report.unchecked {
-        out += &format!("not checked: {what}\n");
-    }
-    if report.n_findings > report.findings.len() as u64 {
-        out += &format!("... and {} more\n", report.n_findings - report.findings.len() as u64);
-    }
-    let verdict = match report.n_findings {
-        0 => "verified".to_owned(),
-        1 => "1 finding".to_owned(),
-        n => format!("{n} findings"),
-    };
-    out += &format!(
-        "{}{}: {verdict}; {} files, {} rows, {} proven, {}{} lines read, {} prompts counted whole\n",
-        report.release,
-        if report.compact { " (compact)" } else { "" },
-        report.files,
-        report.rows,
-        report.proven,
-        if report.rederived > 0 { format!("{} made again from the seed, ", report.rederived) } else { String::new() },
-        report.lines,
-        report.counted_whole
-    );
-    if let Some(digest) = report.rows_digest {
-        out += &format!("rows digest {digest}\n");
-    }
-    print(&out)?;
-    Ok(well)
 }
 
 fn completions(shell: clap_complete::Shell) -> Result<bool> {

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::{Digest, HashingWriter};
 use crate::manifest::Manifest;
+use crate::parallel;
 use crate::pipeline::{beside, lock_file};
 use crate::report::{Progress, Stopwatch};
 use crate::stage::journal::Journal;
@@ -18,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 /// What became of a compact release.
@@ -241,8 +242,6 @@ fn write(release: &Release, manifest: &Manifest, journal: &Journal, jobs: usize,
     // The dearest files first, so that no thread is left alone with one at the end.
     work.sort_by_key(|&(t, group)| (std::cmp::Reverse(targets[t].file.stats.prompt_bytes), t, group));
     let progress = Progress::new("write", work.iter().map(|&(t, group)| targets[t].index.groups[group]).sum(), "rows");
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let failed: Mutex<Option<(usize, Error)>> = Mutex::new(None);
     let step = |n: usize, desk: &mut Desk| -> Result<()> {
         let (t, group) = work[n];
         let target = &targets[t];
@@ -254,30 +253,7 @@ fn write(release: &Release, manifest: &Manifest, journal: &Journal, jobs: usize,
         progress.add(target.index.groups[group]);
         Ok(())
     };
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.max(1) {
-            scope.spawn(|| {
-                let mut desk = Desk::default();
-                loop {
-                    let n = next.fetch_add(1, Ordering::Relaxed);
-                    if n >= work.len() || stop.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    if let Err(error) = step(n, &mut desk) {
-                        stop.store(true, Ordering::Relaxed);
-                        let mut failed = failed.lock().expect("no thread panics");
-                        if failed.as_ref().is_none_or(|(before, _)| n < *before) {
-                            *failed = Some((n, error));
-                        }
-                        return;
-                    }
-                }
-            });
-        }
-    });
+    let done = parallel::each(jobs, work.len(), Desk::default, step);
     progress.finish();
-    match failed.into_inner().expect("no thread panics") {
-        Some((_, error)) => Err(error),
-        None => Ok(()),
-    }
+    done
 }

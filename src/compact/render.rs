@@ -352,7 +352,7 @@ impl DataReader<'_> {
         }
         for n in 0..=taken {
             out.push(&label.0);
-            out.push(&(first + n as u64).to_string());
+            out.push(&(first.saturating_add(n as u64)).to_string());
             out.push(&label.1);
             let (language, passage, kept) = match (n == at, instead) {
                 (true, None) => {

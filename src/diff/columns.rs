@@ -2,7 +2,7 @@
 
 use super::release::Release;
 use crate::hash::{Digest, RowEncoder};
-use crate::table::text;
+use crate::table::{encode, fields_of, text};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -118,34 +118,6 @@ fn only_fields(list: &DataType, keep: &dyn Fn(&str) -> bool) -> DataType {
     DataType::List(Arc::new(Field::new("item", DataType::Struct(kept), true)))
 }
 
-/// Encodes a value as the rows digest does, but for fields that only one release has.
-fn encode(array: &ArrayRef, row: usize, kind: &DataType, encoder: &mut RowEncoder) {
-    if array.is_null(row) {
-        return encoder.null();
-    }
-    match kind {
-        DataType::Utf8 => encoder.str(array.as_string::<i32>().value(row)),
-        DataType::Int64 => encoder.int(array.as_primitive::<Int64Type>().value(row)),
-        DataType::Boolean => encoder.bool(array.as_boolean().value(row)),
-        DataType::List(item) => {
-            let items = array.as_list::<i32>().value(row);
-            encoder.count(items.len());
-            (0..items.len()).for_each(|n| encode(&items, n, item.data_type(), encoder));
-        }
-        DataType::Struct(fields) => {
-            for (field, column) in columns(fields, array) {
-                encode(column, row, field.data_type(), encoder);
-            }
-        }
-        other => unreachable!("the schema has no {other}"),
-    }
-}
-
-fn columns<'a>(fields: &'a Fields, array: &'a ArrayRef) -> impl Iterator<Item = (&'a FieldRef, &'a ArrayRef)> {
-    let array = array.as_struct();
-    fields.iter().filter_map(|field| Some((field, array.column_by_name(field.name())?)))
-}
-
 /// Do two values hold the same, as far as this type goes?
 pub fn equal(a: (&ArrayRef, usize), b: (&ArrayRef, usize), kind: &DataType) -> bool {
     let ((x, i), (y, j)) = (a, b);
@@ -161,7 +133,7 @@ pub fn equal(a: (&ArrayRef, usize), b: (&ArrayRef, usize), kind: &DataType) -> b
             x.len() == y.len() && (0..x.len()).all(|n| equal((&x, n), (&y, n), item.data_type()))
         }
         DataType::Struct(fields) => {
-            columns(fields, x).zip(columns(fields, y)).all(|((f, x), (_, y))| equal((x, i), (y, j), f.data_type()))
+            fields_of(fields, x).zip(fields_of(fields, y)).all(|((f, x), (_, y))| equal((x, i), (y, j), f.data_type()))
         }
         _ => true,
     }
@@ -183,7 +155,7 @@ pub fn json(array: &ArrayRef, row: usize, kind: &DataType) -> Value {
         DataType::Struct(fields) => {
             let of =
                 |(field, column): (&FieldRef, &ArrayRef)| (field.name().clone(), json(column, row, field.data_type()));
-            Value::Object(columns(fields, array).map(of).collect())
+            Value::Object(fields_of(fields, array).map(of).collect())
         }
         _ => Value::Null,
     }

@@ -246,8 +246,7 @@ pub fn diff(a: &Path, b: &Path, options: &Options) -> Result<Report> {
     let columns = Columns::of(&a, &b, options.full);
     let parts = [Part::of(&a)?, Part::of(&b)?];
     let sides = Sides { a: &a, b: &b, parts, columns: &columns, full: options.full, keep: options.keep };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.max(1)).build();
-    let pool = pool.map_err(|e| Error::new(format!("cannot start threads: {e}")))?;
+    let pool = crate::parallel::pool(options.jobs)?;
     let rows = pool.install(|| sides.rows())?;
     // A file of another size than its manifest says was read, and is not what both manifests call equal.
     let as_said = options.full || rows.skipped_files == a.files().len() as u64;

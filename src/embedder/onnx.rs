@@ -223,8 +223,7 @@ impl Model {
             .map_err(|e| e.at(folder.join("tokenizer_config.json").display()))?;
         let environment = start(runtime)?;
         let jobs = jobs.max(1);
-        let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-        let threads = threads.map_err(|e| Error::new(format!("cannot start threads: {e}")))?;
+        let threads = crate::parallel::pool(jobs)?;
         let open = |_: rayon::BroadcastContext<'_>| {
             catch_unwind(AssertUnwindSafe(|| session(&files, settings, &environment)))
                 .unwrap_or_else(|_| Err("it breaks the model's reader".to_owned()))

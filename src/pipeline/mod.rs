@@ -137,6 +137,22 @@ pub struct Drift {
     pub prompts_differ: u64,
 }
 
+impl std::fmt::Display for Drift {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "components {} of {} differ (by at most {}), ranks {} of {}, prompts {} of {}",
+            self.components_differ,
+            self.components,
+            self.largest,
+            self.ranks_differ,
+            self.ranks,
+            self.prompts_differ,
+            self.prompts
+        )
+    }
+}
+
 impl Drift {
     fn components(&mut self, pinned: &Pins<'_>, fresh: &Pins<'_>) {
         for (a, b) in pinned.seen().iter().zip(fresh.seen()) {

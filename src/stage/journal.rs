@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 /// Folder of what the journal keeps beside its lines.
 pub(crate) const ASIDE: &str = "journal";
@@ -129,11 +129,10 @@ impl Journal {
     }
 
     /// Digests of the rows and columns of the finished files.
-    pub fn digests(&self) -> Digests {
-        self.digests.lock().expect("no thread panics").clone()
+    pub fn digests(&self) -> MutexGuard<'_, Digests> {
+        self.digests.lock().expect("no thread panics")
     }
 
-    /// Enters a file that is in its place and synced.
     /// Enters a file that is in its place and synced; `rows` of a compact build, `digests` of any.
     pub(crate) fn enter(&self, file: DataFile, rows: Option<PartFile>, digests: Option<FileDigests>) -> Result<()> {
         let entry = Entry { file, rows, has_digests: digests.is_some() };

@@ -10,6 +10,7 @@ use crate::compact::{self, Layout, PartFile, Parts, Recipe, RowsPart};
 use crate::digests::{FileDigests, Gathered, RowDigests};
 use crate::error::{Error, Result};
 use crate::hash::{Digest, HashingWriter, RowEncoder};
+use crate::parallel;
 use crate::plan::{FilePlan, Plan, exceeds};
 use crate::recipe::{Bound, Fit};
 use crate::record::{NeedleSpan, Row};
@@ -30,7 +31,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A finished data file.
@@ -267,6 +267,12 @@ struct Desk<R: Rows> {
     values: Vec<u8>,
 }
 
+impl<R: Rows> Desk<R> {
+    fn new(plan: &Plan) -> Self {
+        Desk { rows: R::Desk::default(), also: AlsoCounter::new(&plan.ledger), values: Vec::new() }
+    }
+}
+
 /// A row, proven.
 pub struct Made {
     /// The row.
@@ -296,39 +302,21 @@ pub fn write<R: Rows>(plan: &Plan, rows: &R, files: &[FileRows], journal: &Journ
     let cost = |f: usize| (0..files[f].groups.len()).map(|g| tokens(&(f, g))).sum::<u64>();
     work.sort_by_cached_key(|&(f, g)| (std::cmp::Reverse(cost(f)), f, g));
     let progress = Progress::new("write", work.iter().map(tokens).sum(), "tokens");
-    let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
-    let failed: Mutex<Option<(usize, Error)>> = Mutex::new(None);
-    std::thread::scope(|scope| {
-        for _ in 0..plan.options.jobs.max(1) {
-            scope.spawn(|| {
-                let mut desk =
-                    Desk::<R> { rows: R::Desk::default(), also: AlsoCounter::new(&plan.ledger), values: Vec::new() };
-                loop {
-                    let n = next.fetch_add(1, Ordering::Relaxed);
-                    if n >= work.len() || stop.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    let (f, g) = work[n];
-                    let result = group(plan, rows, &files[f].file, &files[f].groups[g], &mut desk, &progress)
-                        .and_then(|made| append(plan, &files[f], &open[f], g, made, journal));
-                    if let Err(error) = result {
-                        stop.store(true, Ordering::Relaxed);
-                        let mut failed = failed.lock().expect("no thread panics");
-                        if failed.as_ref().is_none_or(|(before, _)| n < *before) {
-                            *failed = Some((n, error));
-                        }
-                        return;
-                    }
-                }
-            });
-        }
-    });
+    let done = parallel::each(
+        plan.options.jobs,
+        work.len(),
+        || Desk::new(plan),
+        |n, desk| {
+            let (f, g) = work[n];
+            let made = group(plan, rows, &files[f].file, &files[f].groups[g], desk, &progress)?;
+            append(plan, &files[f], &open[f], g, made, journal)
+        },
+    );
     progress.finish();
-    match failed.into_inner().expect("no thread panics") {
-        Some((_, error)) => Err(error),
-        None if plan.options.compact => compact::write_index(plan, rows, files, journal),
-        None => Ok(()),
+    done?;
+    match plan.options.compact {
+        true => compact::write_index(plan, rows, files, journal),
+        false => Ok(()),
     }
 }
 
@@ -351,7 +339,7 @@ fn parquet_fault(e: parquet::errors::ParquetError) -> Error {
 
 /// Renders and proves rows of a file one by one, for what their values come to.
 pub fn digests<R: Rows>(plan: &Plan, maker: &R, file: &FilePlan, rows: &[RowPlan]) -> Result<Vec<RowDigests>> {
-    let mut desk = Desk::<R> { rows: R::Desk::default(), also: AlsoCounter::new(&plan.ledger), values: Vec::new() };
+    let mut desk = Desk::new(plan);
     let progress = Progress::new("write", rows.iter().map(|row| u64::from(row.tokens)).sum(), "tokens");
     let mut encoder = RowEncoder::default();
     let mut digests = Vec::new();

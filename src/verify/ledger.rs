@@ -13,17 +13,13 @@ use std::path::Path;
 
 /// The digests that a release publishes, and what is wrong with them.
 pub(super) fn read(folder: &Path, manifest: &Manifest, bytes: &Bytes) -> (Digests, Vec<Finding>) {
-    let mut findings = Vec::new();
     let (rows, columns) = (digests::ROWS, digests::COLUMNS);
     if manifest.format < 4 || [rows, columns].iter().any(|name| bytes.damaged.contains(*name)) {
-        return (Digests::new(), findings);
+        return (Digests::new(), Vec::new());
     }
     match digests::read(folder) {
-        Ok(digests) => (digests, findings),
-        Err(e) => {
-            findings.push(Finding::of(rows, None, e.to_string()));
-            (Digests::new(), findings)
-        }
+        Ok(digests) => (digests, Vec::new()),
+        Err(e) => (Digests::new(), vec![Finding::of(rows, None, e.to_string())]),
     }
 }
 

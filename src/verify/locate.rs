@@ -1,9 +1,8 @@
 //! Finds the place of a fault in a data file whose bytes were changed: the row and the column.
 
 use super::Finding;
-use crate::digests::{FileDigests, Gathered, RowDigests};
-use crate::hash::{Digest, RowEncoder};
-use crate::table::{has_columns, text};
+use crate::digests::FileDigests;
+use crate::table::has_columns;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::File;
@@ -67,7 +66,8 @@ fn read(path: &Path, format: u32) -> Place {
         return Place::Whole("has other columns than a release".to_owned());
     }
     let names: Vec<String> = builder.schema().fields().iter().map(|field| field.name().clone()).collect();
-    if let Ok(found) = digests(builder) {
+    // A reader that breaks is one that cannot read some column.
+    if let Ok(Ok(found)) = catch_unwind(AssertUnwindSafe(|| FileDigests::of(builder))) {
         return Place::Values(found, names);
     }
     // Some column cannot be read: which, and from where on, shows when they are read one by one.
@@ -89,23 +89,4 @@ fn read(path: &Path, format: u32) -> Place {
         return Place::Column(rows, name, fault);
     }
     Place::Whole("its columns cannot be read together".to_owned())
-}
-
-/// The digests of a file, or why not.
-fn digests(builder: ParquetRecordBatchReaderBuilder<File>) -> Result<FileDigests, String> {
-    let columns = builder.schema().fields().len();
-    let walk = || -> Result<FileDigests, String> {
-        let mut gathered = Gathered::default();
-        let mut encoder = RowEncoder::default();
-        for batch in builder.with_batch_size(16).build().map_err(|e| e.to_string())? {
-            let batch = batch.map_err(|e| e.to_string())?;
-            for row in 0..batch.num_rows() {
-                // Of the text as it stands: its column of digests may be whole.
-                let prompt = Digest::of(text(&batch, "prompt", row));
-                gathered.push(RowDigests::with(&batch, row, prompt, &mut encoder));
-            }
-        }
-        Ok(gathered.finish(columns))
-    };
-    catch_unwind(AssertUnwindSafe(walk)).unwrap_or_else(|_| Err("it breaks the Parquet reader".to_owned()))
 }

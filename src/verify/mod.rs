@@ -286,8 +286,7 @@ pub fn verify(folder: &Path, depth: Depth, jobs: usize) -> Result<Report> {
 
 /// Verifies a release; `options` say where tokenizers' files are (`tokenizers`, `models`, `data`, `out` with its cache).
 pub fn verify_with(folder: &Path, depth: Depth, jobs: usize, options: &Options) -> Result<Report> {
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs.max(1)).build();
-    let threads = threads.map_err(|e| Error::new(format!("cannot start threads: {e}")))?;
+    let threads = crate::parallel::pool(jobs)?;
     if !folder.join("manifest.json").exists() {
         // Says what is there in its place.
         read_manifest(folder)?;

@@ -92,14 +92,17 @@ fn parquet_files() {
         refused(audit(&path, ""), &["cut.parquet", "it may be truncated"]);
     }
     // Bytes of a page turned over.
+    let mut refused_at = 0;
     for at in (8..whole.len() - 8).step_by(7) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x5a;
         let path = write(&bench, "turned.parquet", &bytes);
         if let Err(e) = audit(&path, "") {
             assert!(e.to_string().contains("turned.parquet"), "{e}");
+            refused_at += 1;
         }
     }
+    assert!(refused_at > 0, "no turned byte was refused");
     refused(audit(&path, "prompt=text"), &["no column \"text\" for prompt: it has input"]);
     parquet(&path, vec![("input", Arc::new(TimestampSecondArray::from(vec![1])))]);
     refused(audit(&path, ""), &["\"input\" holds Timestamp", "row 1"]);

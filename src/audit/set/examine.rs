@@ -211,9 +211,7 @@ fn code(language: &str) -> &str {
 
 /// A language that is written in the script of a text.
 fn by_script(text: &str) -> &'static str {
-    let of = |language: &Language| {
-        let own = of_language(language.code())?;
-        Scripts::of(text).most().filter(|most| own.contains(most)).map(|_| language.code())
-    };
-    Language::all().find_map(|language| of(&language)).unwrap_or("en")
+    let Some(most) = Scripts::of(text).most() else { return "en" };
+    let fits = |language: &Language| of_language(language.code()).is_some_and(|own| own.contains(&most));
+    Language::all().find(fits).map_or("en", |language| language.code())
 }

@@ -3,23 +3,22 @@
 //! The build begins with an empty store, in a folder of its own. With a sample only some rows are rendered and proven;
 //! what stands before them on the path is made all the same. Nothing of the release is changed.
 
+mod again;
+mod sample;
+
 use crate::compact;
-use crate::digests::{self, FileDigests, RowDigests};
+use crate::diff;
 use crate::error::{Error, Result};
-use crate::hash::{Digest, RowEncoder};
+use crate::hash::Digest;
 use crate::manifest::Manifest;
-use crate::pipeline::{self, Chosen, Drift, place};
+use crate::pipeline::{self, Drift, place};
 use crate::plan::{Options, Plan};
-use crate::recipe::{EmbedderName, Recipe, SeedSource};
+use crate::recipe::{Recipe, SeedSource};
 use crate::seed::Seed;
 use crate::store::{Store, make_dir};
-use crate::table::SCHEMA;
 use crate::verify::{check_sums, read_manifest, read_recipe};
-use arrow_schema::DataType;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// How to audit.
@@ -45,10 +44,10 @@ pub struct Settings {
 pub enum Verdict {
     /// The same.
     Reproduced,
-    /// Something else.
-    Differs,
     /// It was not made.
     CouldNotRun,
+    /// Something else: it weighs more than what was not made because of it.
+    Differs,
 }
 
 impl Verdict {
@@ -154,8 +153,7 @@ pub fn audit(folder: &Path, settings: &Settings) -> Result<Audit> {
     match Plan::new(recipe, options) {
         Err(e) => audit.step("recipe", Verdict::CouldNotRun, Some(e.to_string())),
         Ok(plan) => {
-            let threads = rayon::ThreadPoolBuilder::new().num_threads(plan.options.jobs.max(1)).build();
-            let threads = threads.map_err(|e| Error::new(format!("cannot start threads: {e}")))?;
+            let threads = crate::parallel::pool(plan.options.jobs)?;
             threads.install(|| audit.run(folder, &manifest, &plan, settings))?;
         }
     }
@@ -165,10 +163,6 @@ pub fn audit(folder: &Path, settings: &Settings) -> Result<Audit> {
         let _ = std::fs::remove_dir(&settings.options.out);
     }
     audit.verdict = audit.steps.iter().map(|step| step.verdict).max().unwrap_or(Verdict::Reproduced);
-    // What differs weighs more than what was not made because of it.
-    if audit.steps.iter().any(|step| step.verdict == Verdict::Differs) {
-        audit.verdict = Verdict::Differs;
-    }
     Ok(audit)
 }
 
@@ -207,46 +201,24 @@ impl Audit {
         let packs = packs.map(|(l, _)| format!("packs/{l}.toml")).collect();
         self.same("packs", packs);
         let store = Store::new(plan.options.out.join("store"));
-        let known =
-            |name: &str, digest: &Digest| manifest.outputs.get(name).map(|output| (store.output(digest), *output));
-        let mut names: Vec<&String> = manifest.stages.keys().collect();
-        names.sort_by_key(|name| (place(name), (*name).clone()));
         if let Some(n) = settings.sample {
-            let chosen = lot(manifest, n, settings.lot);
+            let chosen = sample::lot(manifest, n, settings.lot);
             let made = pipeline::rows_of(plan, &store, &chosen);
-            let why = made.as_ref().err().map(ToString::to_string);
-            for name in names {
-                // Of a release before format 4 it is known that the inputs are the same.
-                let verdict = match known(name, &manifest.stages[name]) {
-                    Some((Some(now), then)) if now == then => Verdict::Reproduced,
-                    Some((Some(_), _)) => Verdict::Differs,
-                    None if store.output(&manifest.stages[name]).is_some() => Verdict::Reproduced,
-                    _ => continue,
-                };
-                self.step(name, verdict, None);
+            self.walked(manifest, &store, made.is_err());
+            match made {
+                Ok(rows) => self.sample(folder, &chosen, &rows)?,
+                Err(e) => self.step("rows", Verdict::CouldNotRun, Some(e.to_string())),
             }
-            return match made {
-                Ok(rows) => self.sample(folder, &chosen, &rows),
-                Err(_) => {
-                    self.step("rows", Verdict::CouldNotRun, why);
-                    Ok(())
-                }
-            };
+            return Ok(());
         }
         match pipeline::build_with(plan, &store) {
             Err(e) => {
-                for name in names {
-                    match known(name, &manifest.stages[name]) {
-                        Some((Some(now), then)) if now == then => self.step(name, Verdict::Reproduced, None),
-                        Some((Some(_), _)) => self.step(name, Verdict::Differs, Some("its output".to_owned())),
-                        _ => self.step(name, Verdict::CouldNotRun, None),
-                    }
-                }
+                self.walked(manifest, &store, true);
                 self.step("rows", Verdict::CouldNotRun, Some(e.to_string()));
             }
             Ok(outcome) => {
                 self.stages(manifest, &outcome.manifest);
-                self.files(folder, manifest, &outcome.folder, &outcome.manifest)?;
+                self.files(folder, manifest, &outcome.folder, &outcome.manifest, plan.options.jobs)?;
                 if let Some(keep) = &settings.keep {
                     keep_release(&outcome.folder, keep)?;
                 }
@@ -262,12 +234,28 @@ impl Audit {
         Ok(())
     }
 
+    /// The stages that a store has seen, by their keys; where the path broke off, those that it has not.
+    fn walked(&mut self, then: &Manifest, store: &Store, broke_off: bool) {
+        let mut names: Vec<&String> = then.stages.keys().collect();
+        names.sort_by_key(|name| place(name));
+        for name in names {
+            match (store.output(&then.stages[name]), then.outputs.get(name)) {
+                (Some(now), Some(then)) if now != *then => {
+                    self.step(name, Verdict::Differs, Some("other output of the same input".to_owned()));
+                }
+                (Some(_), _) => self.step(name, Verdict::Reproduced, None),
+                (None, _) if broke_off => self.step(name, Verdict::CouldNotRun, None),
+                (None, _) => {}
+            }
+        }
+    }
+
     fn stages(&mut self, then: &Manifest, now: &Manifest) {
         let source = |m: &Manifest| m.sources.iter().map(|s| (s.name.clone(), s.sha256)).collect::<BTreeMap<_, _>>();
         self.same("sources", unequal(&source(then), &source(now)));
-        let mut names: Vec<&String> = then.stages.keys().chain(then.outputs.keys()).chain(now.stages.keys()).collect();
-        names.sort_by_key(|name| (place(name), (*name).clone()));
-        names.dedup();
+        let all: BTreeSet<&String> = then.stages.keys().chain(then.outputs.keys()).chain(now.stages.keys()).collect();
+        let mut names: Vec<&String> = all.into_iter().collect();
+        names.sort_by_key(|name| place(name));
         for name in names {
             let key = |m: &Manifest| m.stages.get(name).copied();
             let output = |m: &Manifest| m.outputs.get(name).copied();
@@ -282,24 +270,22 @@ impl Audit {
             };
             self.step(name, verdict, what.map(str::to_owned));
         }
-        let pins = |m: &Manifest| m.pins.iter().map(|p| (p.path.clone(), p.sha256)).collect::<BTreeMap<_, _>>();
         self.same("pins", unequal(&pins(then), &pins(now)));
     }
 
-    fn files(&mut self, folder: &Path, then: &Manifest, rebuilt: &Path, now: &Manifest) -> Result<()> {
+    fn files(&mut self, folder: &Path, then: &Manifest, rebuilt: &Path, now: &Manifest, jobs: usize) -> Result<()> {
         let rows = |m: &Manifest| m.files.iter().map(|f| (f.path.clone(), f.rows_digest)).collect::<BTreeMap<_, _>>();
-        let mut differing = unequal(&rows(then), &rows(now));
-        if then.format != now.format {
+        let differing = match then.format == now.format {
+            true => unequal(&rows(then), &rows(now)),
             // Other columns give other digests: what both have is compared.
-            let mut left = Vec::new();
-            for path in differing {
-                match shared_columns(&folder.join(&path), &rebuilt.join(&path))? {
-                    columns if columns.is_empty() => {}
-                    columns => left.push(format!("{path} ({})", columns.join(", "))),
-                }
+            false => {
+                let options = diff::Options { full: false, keep: 0, jobs };
+                let diff::Rows { a, b, same, changed, metadata, added, removed, .. } =
+                    diff::diff(folder, rebuilt, &options)?.rows;
+                let what = format!("{} rows changed, {added} added, {removed} removed", changed + metadata);
+                if a == same && b == same { Vec::new() } else { vec![what] }
             }
-            differing = left;
-        }
+        };
         self.rows = now.rows;
         self.same("rows", differing);
         let sums = |folder: &Path| -> Result<BTreeMap<String, String>> {
@@ -314,98 +300,6 @@ impl Audit {
             self.step("bytes", Verdict::CouldNotRun, Some(what));
         }
         Ok(())
-    }
-
-    fn sample(&mut self, folder: &Path, chosen: &Chosen, rows: &[(String, usize, RowDigests)]) -> Result<()> {
-        self.rows = chosen.values().map(|places| places.len() as u64).sum();
-        let names: Vec<String> = SCHEMA.fields().iter().map(|field| field.name().clone()).collect();
-        let mut missing = self.rows;
-        // The rows of a compact release are known by their digests alone.
-        let known = compact::is_compact(folder).then(|| digests::read(folder)).transpose()?;
-        for (path, place, now) in rows {
-            missing -= 1;
-            if let Some(known) = &known {
-                let then = known.get(path).and_then(|file| file.rows.get(*place));
-                if then.is_none_or(|(_, digest)| *digest != now.row) {
-                    let id = then.map_or(&now.id, |(id, _)| id).clone();
-                    self.others.push(Other { file: path.clone(), id, columns: vec!["of its columns some".to_owned()] });
-                }
-                continue;
-            }
-            let (id, then) = row_of(&folder.join(path), *place)?;
-            let differs = |(name, cell): (&String, &Digest)| {
-                let same = then.get(name).is_none_or(|then| then == cell);
-                (!same).then(|| name.clone())
-            };
-            let columns: Vec<String> = names.iter().zip(&now.cells).filter_map(differs).collect();
-            if !columns.is_empty() {
-                self.others.push(Other { file: path.clone(), id, columns });
-            }
-        }
-        let mut what: Vec<String> =
-            self.others.iter().map(|o| format!("{} ({})", o.id, o.columns.join(", "))).collect();
-        if missing > 0 {
-            what.push(format!("{missing} rows were not made at all"));
-        }
-        self.same("rows", what);
-        if let Some(rows) = self.steps.last_mut().filter(|step| step.verdict == Verdict::Reproduced) {
-            rows.what =
-                Some(format!("{} of the rows; manifest and card are compared in a whole audit alone", self.rows));
-        }
-        Ok(())
-    }
-
-    /// Builds once more without any pin: what services and programs answer today, and which rows that changes. Where a
-    /// recipe has a `max_cost`, it holds here as in any build.
-    fn ask_again(&mut self, folder: &Path, then: &Manifest, plan: &Plan) -> Result<()> {
-        let name = "rederive answers";
-        let options = Options { pins: Vec::new(), out: plan.options.out.join("fresh"), ..plan.options.clone() };
-        let now = match Plan::new(plan.recipe.clone(), options).and_then(|plan| pipeline::build(&plan)) {
-            Ok(now) if now.manifest.format == then.format => now,
-            Ok(_) => {
-                let what = format!("rows of format {} have other digests", then.format);
-                self.step(name, Verdict::CouldNotRun, Some(what));
-                return Ok(());
-            }
-            Err(e) => {
-                self.step(name, Verdict::CouldNotRun, Some(e.to_string()));
-                return Ok(());
-            }
-        };
-        let rows = |folder: &Path| -> Result<BTreeMap<String, Digest>> {
-            Ok(digests::read(folder)?.into_values().flat_map(|file| file.rows).collect())
-        };
-        let pins = |m: &Manifest| m.pins.iter().map(|p| (p.path.clone(), p.sha256)).collect::<BTreeMap<_, _>>();
-        let (old, new) = (rows(folder)?, rows(&now.folder)?);
-        let (differ, pinned) = (unequal(&old, &new).len(), unequal(&pins(then), &pins(&now.manifest)).len());
-        let what = format!("rows {differ} of {}, pins {pinned} of {}", old.len(), then.pins.len());
-        let verdict = if differ + pinned == 0 { Verdict::Reproduced } else { Verdict::Differs };
-        self.step(name, verdict, Some(what));
-        Ok(())
-    }
-
-    fn rederive(&mut self, plan: &Plan) {
-        if plan.recipe.retrieval.embedder != EmbedderName::Onnx {
-            return;
-        }
-        match pipeline::rederive(plan) {
-            Err(e) => self.step("rederive vectors", Verdict::CouldNotRun, Some(e.to_string())),
-            Ok(drift) => {
-                let what = format!(
-                    "components {} of {} differ (by at most {}), ranks {} of {}, prompts {} of {}",
-                    drift.components_differ,
-                    drift.components,
-                    drift.largest,
-                    drift.ranks_differ,
-                    drift.ranks,
-                    drift.prompts_differ,
-                    drift.prompts
-                );
-                let verdict = if drift.prompts_differ == 0 { Verdict::Reproduced } else { Verdict::Differs };
-                self.step("rederive vectors", verdict, Some(what));
-                self.drift = Some(drift);
-            }
-        }
     }
 
     /// For people.
@@ -424,6 +318,10 @@ impl Audit {
     }
 }
 
+fn pins(manifest: &Manifest) -> BTreeMap<String, Digest> {
+    manifest.pins.iter().map(|pin| (pin.path.clone(), pin.sha256)).collect()
+}
+
 fn shortened(all: &[String]) -> String {
     let more = if all.len() > 5 { format!(" and {} more", all.len() - 5) } else { String::new() };
     all.iter().take(5).cloned().collect::<Vec<_>>().join(", ") + &more
@@ -435,61 +333,6 @@ fn unequal<T: PartialEq>(a: &BTreeMap<String, T>, b: &BTreeMap<String, T>) -> Ve
     names.sort();
     names.dedup();
     names.into_iter().cloned().collect()
-}
-
-/// Draws rows: by the release's digest and a number, so that an auditor can say which.
-fn lot(manifest: &Manifest, n: u64, lot: u64) -> Chosen {
-    let total = manifest.rows;
-    let n = n.min(total);
-    let seed = Seed::new(&format!("audit {} {lot}", manifest.rows_digest));
-    let mut draw = seed.derive("lot", "");
-    let mut numbers = BTreeSet::new();
-    while (numbers.len() as u64) < n {
-        numbers.insert(draw.below(total as usize) as u64);
-    }
-    let mut chosen = Chosen::new();
-    let mut first = 0;
-    for file in &manifest.files {
-        let own = numbers.range(first..first + file.rows).map(|number| (number - first) as usize);
-        let own: BTreeSet<usize> = own.collect();
-        if !own.is_empty() {
-            chosen.insert(file.path.clone(), own);
-        }
-        first += file.rows;
-    }
-    chosen
-}
-
-/// A row of a data file: its id, and the digests of its values by column.
-fn row_of(path: &Path, place: usize) -> Result<(String, BTreeMap<String, Digest>)> {
-    let fault = |e: &dyn std::fmt::Display| Error::new(format!("row {place} cannot be read: {e}")).at(path.display());
-    let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| fault(&e))?;
-    let mut batches = builder.with_offset(place).with_limit(1).build().map_err(|e| fault(&e))?;
-    let batch = batches.next().ok_or_else(|| fault(&"it is not there"))?.map_err(|e| fault(&e))?;
-    let digests = RowDigests::of(&batch, 0, &mut RowEncoder::default());
-    let columns = batch.schema_ref().fields().iter().zip(digests.cells);
-    // A column of another type than today's cannot be compared.
-    let columns =
-        columns.filter(|(field, _)| SCHEMA.field_with_name(field.name()).is_ok_and(|now| now == field.as_ref()));
-    Ok((digests.id, columns.map(|(field, cell)| (field.name().clone(), cell)).collect()))
-}
-
-/// Of two data files, the columns that both have and that differ.
-fn shared_columns(a: &Path, b: &Path) -> Result<Vec<String>> {
-    let columns = |path: &Path| -> Result<BTreeMap<String, (DataType, Digest)>> {
-        let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file)
-            .map_err(|e| Error::new(format!("cannot be read: {e}")).at(path.display()))?;
-        let fields = builder.schema().fields().clone();
-        let columns = fields.iter().zip(FileDigests::read(path)?.columns);
-        Ok(columns.map(|(field, digest)| (field.name().clone(), (field.data_type().clone(), digest))).collect())
-    };
-    let (a, b) = (columns(a)?, columns(b)?);
-    let differs = |(name, (kind, digest)): &(&String, &(DataType, Digest))| {
-        b.get(*name).is_some_and(|(other_kind, other)| other_kind == kind && other != digest)
-    };
-    Ok(a.iter().filter(differs).map(|(name, _)| name.clone()).collect())
 }
 
 /// Moves the rebuilt release to where it is wanted.
