@@ -87,6 +87,7 @@ pub mod provenance;
 pub mod rebuild;
 pub mod recipe;
 pub mod record;
+pub mod release;
 pub mod report;
 pub mod reranker;
 pub mod seed;

@@ -287,7 +287,14 @@ pub fn sorted_dir(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Holds a lock file until dropped; the operating system lets go of it when the process dies.
-pub struct Lock(#[allow(dead_code, reason = "dropping the file unlocks it")] File);
+pub struct Lock(File);
+
+impl Drop for Lock {
+    /// Closing the file is not enough: a program that another thread is just starting holds a copy of it for a moment.
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
 
 impl Lock {
     /// Takes the lock of a release, or says that another process has it.
@@ -300,13 +307,26 @@ impl Lock {
 
     /// Takes a lock, or fails as told where another process has it.
     pub fn take_or(path: &Path, busy: impl FnOnce() -> Error) -> Result<Lock> {
+        Lock::open(path, |_| Err(busy()))
+    }
+
+    /// Takes a lock; where another process has it, says so and waits.
+    pub fn wait(path: &Path, say: impl FnOnce()) -> Result<Lock> {
+        Lock::open(path, |file| {
+            say();
+            file.lock().map_err(|e| Error::io("cannot lock", path, e))
+        })
+    }
+
+    fn open(path: &Path, taken: impl FnOnce(&File) -> Result<()>) -> Result<Lock> {
         make_dir(path.parent().expect("a lock file has a folder"))?;
         let file =
             File::options().create(true).append(true).open(path).map_err(|e| Error::io("cannot open", path, e))?;
         match file.try_lock() {
-            Ok(()) => Ok(Lock(file)),
-            Err(TryLockError::WouldBlock) => Err(busy()),
-            Err(TryLockError::Error(e)) => Err(Error::io("cannot lock", path, e)),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => taken(&file)?,
+            Err(TryLockError::Error(e)) => return Err(Error::io("cannot lock", path, e)),
         }
+        Ok(Lock(file))
     }
 }

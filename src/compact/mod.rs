@@ -31,6 +31,7 @@ mod supply;
 pub use materialize::materialize;
 pub use part::{PartFile, Parts};
 pub use read::Release;
+pub(crate) use rows::MADE;
 pub use rows::Recipe;
 pub(crate) use rows::{RowsPart, shrink};
 pub(crate) use seal::{check, seal, write_index};

@@ -117,6 +117,34 @@ impl DataReader<'_> {
     pub fn row(&self, row: u64) -> Result<RecordBatch> {
         self.batch(row, 1, &mut Desk::default())
     }
+
+    /// These rows, one after the other.
+    pub fn into_rows<'r>(self, rows: impl Iterator<Item = u64> + 'r) -> impl Iterator<Item = Result<RecordBatch>> + 'r
+    where
+        Self: 'r,
+    {
+        let mut desk = Desk::default();
+        rows.map(move |row| self.batch(row, 1, &mut desk))
+    }
+
+    /// The columns that need not be put together, a page at a time; with `rows`, which ascend, of those rows only.
+    pub fn into_kept<'r>(self, rows: Option<Vec<u32>>) -> impl Iterator<Item = Result<RecordBatch>> + 'r
+    where
+        Self: 'r,
+    {
+        let (mut at, mut place) = (0, 0);
+        std::iter::from_fn(move || match &rows {
+            None if at >= self.rows.rows() => None,
+            None => Some(self.rows.page(at).map(|(start, page)| {
+                at = start + page.num_rows() as u64;
+                page
+            })),
+            Some(rows) => rows.get(place).map(|row| {
+                place += 1;
+                self.rows.slice(u64::from(*row), 1)
+            }),
+        })
+    }
 }
 
 /// Texts with their ids, by number.

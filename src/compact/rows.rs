@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Columns that are put together again.
-pub(super) const MADE: [&str; 3] = ["prompt", "messages", "distractor_ids"];
+pub(crate) const MADE: [&str; 3] = ["prompt", "messages", "distractor_ids"];
 
 /// What a prompt is put together from. Which of it counts depends on the file's [`Layout`](super::Layout).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -1,7 +1,7 @@
 //! What two releases have in common in columns, and values under it: releases of older formats lack some.
 
-use super::release::Release;
 use crate::hash::{Digest, RowEncoder};
+use crate::release::Release;
 use crate::table::{encode, fields_of, text};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;

@@ -9,7 +9,6 @@ mod columns;
 pub mod lines;
 mod part;
 pub mod path;
-mod release;
 pub mod row;
 mod rows;
 pub mod verdict;
@@ -18,11 +17,11 @@ use self::change::{Changed, Kind, Moves};
 use self::columns::Columns;
 use self::part::Part;
 use self::path::{Walk, walk};
-use self::release::Release;
 use self::rows::Sides;
 use self::verdict::{Verdict, Versions, verdict};
 use crate::error::{Error, Result};
 use crate::hash::Digest;
+use crate::release::Release;
 use crate::verify::is_inside;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -228,6 +227,12 @@ fn config(path: &str) -> &str {
 
 /// Opens two releases of one family.
 fn open(a: &Path, b: &Path) -> Result<(Release, Release)> {
+    for folder in [a, b] {
+        if crate::compact::is_compact(folder) {
+            return Err(Error::new(format!("{} is a compact release: its rows are not written out", folder.display()))
+                .help(format!("write the full one first: nihbuild materialize {}", folder.display())));
+        }
+    }
     let (a, b) = (Release::open(a)?, Release::open(b)?);
     let families = [&a, &b].map(|release| release.manifest.family.clone());
     if families[0] != families[1] {

@@ -1,9 +1,9 @@
 //! What flags left out of a part of a release: its rows are not gone, they were never asked for.
 
-use super::release::Release;
 use crate::error::Result;
 use crate::plan::{counts, files, slots};
 use crate::recipe::{Family, SeedSource};
+use crate::release::Release;
 use crate::seed::Seed;
 use crate::stage::factoids::cell_id;
 use crate::stage::select::order_of;

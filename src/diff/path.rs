@@ -1,11 +1,11 @@
 //! Along the path from recipe to rows: what of two releases' making differs, and what does so first.
 
-use super::release::Release;
 use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::manifest::Manifest;
 use crate::pipeline::place;
 use crate::recipe::Recipe;
+use crate::release::Release;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,9 +3,9 @@
 use super::change::{Changed, changed};
 use super::columns::{Columns, json};
 use super::lines::{Lines, lines};
-use super::release::Release;
 use super::{config, open};
 use crate::error::{Error, Result};
+use crate::release::Release;
 use crate::table::text;
 use arrow_array::RecordBatch;
 use serde::Serialize;

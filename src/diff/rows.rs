@@ -3,10 +3,10 @@
 use super::change::{Changed, changed};
 use super::columns::Columns;
 use super::part::Part;
-use super::release::Release;
 use super::{Rows, config};
 use crate::error::{Error, Result};
 use crate::hash::{Digest, RowEncoder};
+use crate::release::Release;
 use crate::report::Progress;
 use crate::table::text;
 use rayon::prelude::*;

@@ -4,12 +4,13 @@ use super::{FetchOptions, MAX_WAIT, beside, first_line};
 use crate::error::{Error, Result, causes};
 use crate::hash::Digest;
 use crate::source::pins::{Md5, Pin, Sums};
+use crate::store::Lock;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use reqwest::blocking::{Client, Response};
 use reqwest::header::{self, HeaderMap};
 use reqwest::{StatusCode, redirect};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -66,18 +67,8 @@ fn content_range(value: &str) -> Option<(u64, u64, Option<u64>)> {
 
 impl Net {
     /// Waits for the lock of a download, which goes when it is dropped or the process dies.
-    pub fn lock(&self, path: &Path) -> Result<File> {
-        let fault = |e| Error::io("cannot lock", path, e);
-        let file = File::options().create(true).append(true).open(path).map_err(fault)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                self.warn(&format!("waiting for another download ({})", path.display()));
-                file.lock().map_err(fault)?;
-            }
-            Err(TryLockError::Error(e)) => return Err(fault(e)),
-        }
-        Ok(file)
+    pub fn lock(&self, path: &Path) -> Result<Lock> {
+        Lock::wait(path, || self.warn(&format!("waiting for another download ({})", path.display())))
     }
 
     /// A line on stderr that does not run into the bars.
