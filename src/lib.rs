@@ -69,6 +69,7 @@
 pub mod audit;
 pub mod card;
 pub mod cli;
+pub mod columns;
 pub mod compact;
 pub mod diff;
 pub mod digests;
@@ -78,6 +79,7 @@ pub mod family;
 pub mod hash;
 pub mod index;
 pub mod language;
+pub mod licence;
 pub mod manifest;
 pub mod parallel;
 mod pinfile;
