@@ -123,12 +123,9 @@ fn covers(stated: &Expression, source: &str) -> bool {
 
 /// The licences of all sources as one expression: each that asks for more than attribution, or the one that there is.
 pub fn combined<'a>(sources: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let mut all: Vec<&str> = Vec::new();
-    for source in sources {
-        if !all.contains(&source) {
-            all.push(source);
-        }
-    }
+    let mut all: Vec<&str> = sources.into_iter().collect();
+    all.sort_unstable();
+    all.dedup();
     let kept = |id: &&str| !all.iter().any(|other| other != id && passes_on(other, id));
     let kept: Vec<&str> = all.iter().copied().filter(kept).collect();
     (!kept.is_empty()).then(|| kept.join(" AND "))

@@ -22,6 +22,7 @@ mod mlneedle;
 mod mutations;
 mod nearest;
 mod perfect;
+mod published;
 mod rebuild;
 mod recall;
 mod recipes;
