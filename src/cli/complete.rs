@@ -95,9 +95,15 @@ fn pages() -> Result<Vec<(String, Vec<u8>)>> {
     command.build();
     let page = |command: Command, name: String| -> Result<(String, Vec<u8>)> {
         let mut page = Vec::new();
-        let man = clap_mangen::Man::new(command).title(name.to_uppercase()).date("").manual("nihbuild");
+        let man = clap_mangen::Man::new(command)
+            .title(name.to_uppercase())
+            .date("")
+            .source(concat!("nihbuild ", env!("CARGO_PKG_VERSION")))
+            .manual("nihbuild");
         man.render(&mut page).map_err(|e| Error::new(format!("cannot write the page {name}: {e}")))?;
-        Ok((format!("{name}.1"), page))
+        // Without a date its place must be kept, else the source would stand there.
+        let page = String::from_utf8_lossy(&page).replacen(" 1  \"", " 1 \"\" \"", 1);
+        Ok((format!("{name}.1"), page.into_bytes()))
     };
     let mut all = vec![page(command.clone().disable_help_subcommand(true), "nihbuild".to_owned())?];
     for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help") {

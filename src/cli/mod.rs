@@ -48,7 +48,7 @@ enum Verb {
     Materialize(MaterializeArgs),
     /// Check a release from its files alone
     Verify(verify::VerifyArgs),
-    /// Look for faults in data of others: any prompt set, or the released files of MLRBench
+    /// Build a release again and compare; or look for faults in data of others
     Audit(audit::AuditArgs),
     /// Print one prompt of a release with its needles marked
     Show(ShowArgs),

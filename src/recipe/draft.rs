@@ -177,7 +177,7 @@ impl Draft {
         if self.benchmark == Benchmark::Recall {
             out += "\n[prompt]\nlayout = \"messages\"                 # system message and user message; \"plain-table-6\": one text\n";
         }
-        Ok(out)
+        Ok(aligned(&out))
     }
 
     fn release(&self) -> String {
@@ -325,6 +325,15 @@ fn head(benchmark: Benchmark, file: &str) -> String {
         "# {what}\n#   nihbuild recipe {file} --dry-run   what it makes\n#   nihbuild recipe {file}             makes it\n\
          # Keys that are left out have the defaults that the dry run prints.\n"
     )
+}
+
+/// Puts the comments behind keys below each other.
+fn aligned(text: &str) -> String {
+    let line = |line: &str| match line.split_once("  # ").filter(|_| !line.starts_with('#')) {
+        Some((code, said)) => format!("{:<37} # {said}\n", code.trim_end()),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
 }
 
 fn list<T: std::fmt::Display>(items: &[T]) -> String {

@@ -1,6 +1,5 @@
 //! What depends on the family: keys that do nothing elsewhere, defaults that are others.
 
-use super::{each, resolve};
 use crate::language::Language;
 use crate::recipe::Family;
 use crate::recipe::read::KEYS;
@@ -13,6 +12,11 @@ pub(super) fn add(schema: &mut Value) {
     }
     for (section, key, said) in DEFAULTS {
         describe(schema, section, key, said);
+    }
+    for (section, key, value) in FILLED_IN {
+        if let Some(part) = place(schema, section, key).and_then(|place| schema.pointer_mut(&place)) {
+            part["default"] = serde_json::from_str(value).expect("the table holds JSON");
+        }
     }
     let squad = json!({ "required": ["source"], "properties": { "source": {
         "required": ["kind"], "properties": { "kind": { "const": "squad" } } } } });
@@ -40,12 +44,6 @@ pub(super) fn add(schema: &mut Value) {
             "then": { "required": ["dataset", "files"] },
         }]);
     }
-    // Names of tables stand beside a reference to them, so that editors show what the key says.
-    each(schema, &mut |part| {
-        if part["additionalProperties"] == json!(true) {
-            part.as_object_mut().map(|part| part.remove("additionalProperties"));
-        }
-    });
 }
 
 /// The sections and keys that a recipe of a family must not have.
@@ -77,19 +75,20 @@ fn embedded_languages() -> Value {
     } })
 }
 
+/// Where a section, or a key of one, stands in the schema.
+fn place(schema: &Value, section: &str, key: &str) -> Option<String> {
+    let at = schema["properties"].get(section)?;
+    if key.is_empty() {
+        return Some(format!("/properties/{section}"));
+    }
+    let to = at["$ref"].as_str().map_or(format!("/properties/{section}"), |to| to.trim_start_matches('#').to_owned());
+    Some(format!("{to}/properties/{key}"))
+}
+
 /// Adds a sentence to what a key says.
 fn describe(schema: &mut Value, section: &str, key: &str, said: &str) {
-    let root = schema.clone();
-    let place = match (key, root["properties"].get(section)) {
-        ("", Some(_)) => format!("/properties/{section}"),
-        (key, Some(at)) => {
-            let reference = at.get("$ref").and_then(Value::as_str).map(|r| r.trim_start_matches('#').to_owned());
-            debug_assert!(resolve(&root, at).is_some());
-            format!("{}/properties/{key}", reference.unwrap_or_else(|| format!("/properties/{section}")))
-        }
-        _ => return,
-    };
-    let Some(part) = schema.pointer_mut(&place) else { return };
+    let place = place(schema, section, key);
+    let Some(part) = place.and_then(|place| schema.pointer_mut(&place)) else { return };
     let before = part.get("description").and_then(Value::as_str).unwrap_or_default();
     part["description"] = json!(format!("{before} {said}").trim());
 }
@@ -108,25 +107,33 @@ fn names(families: &[Family]) -> String {
 const DEFAULTS: &[(&str, &str, &str)] = &[
     ("grid", "languages", "Default: the papers' seven; of the recall test en."),
     ("grid", "lengths", "Default of MLNeedle: 0k, 4k, 8k, 16k, 32k."),
-    ("grid", "pairs", "Default: all."),
     ("grid", "question", "Default: the story's; of MLNeedle en, where it is among the languages."),
-    ("grid", "positions", "Default: start, middle, end."),
-    ("grid", "samples", "Default: 100."),
-    ("grid", "choice", "Default: shared."),
-    ("grid", "prompts", "Default: exact."),
     ("haystack", "kind", "Default of the recall test: text where files are named, else essays."),
-    ("haystack", "lines", "Default: wrapped."),
-    ("haystack", "repeat", "Default: false."),
     ("release", "licence", "Default of recipes that read texts from outside: LicenseRef-unstated."),
-    ("prompt", "examples", "Default: 2."),
-    ("prompt", "first_label", "Default: 1."),
-    ("prompt", "middle", "Default: tokens."),
-    ("prompt", "last", "Default: whole."),
     ("prompt", "layout", "Default: the model's of slots.model, else plain-table-6."),
     ("slots", "window", "Default: the model's, else 32768."),
     ("slots", "length_of", "Default: haystack where slots.model is given, else prompt."),
     ("slots", "n_lengths", "Default: the model's, else 35."),
     ("slots", "first", "Default: one step of the window."),
     ("slots", "n_depths", "Default: the model's, else 35."),
-    ("slots", "spacing", "Default: sigmoid-v1."),
+];
+
+/// Defaults that are filled in when a plan is made, as JSON.
+const FILLED_IN: &[(&str, &str, &str)] = &[
+    ("grid", "pairs", r#""all""#),
+    ("grid", "positions", r#"["start", "middle", "end"]"#),
+    ("grid", "samples", "100"),
+    ("grid", "choice", r#""shared""#),
+    ("grid", "prompts", r#"["exact"]"#),
+    ("haystack", "lines", r#""wrapped""#),
+    ("haystack", "repeat", "false"),
+    ("prompt", "examples", "2"),
+    ("prompt", "first_label", "1"),
+    ("prompt", "middle", r#""tokens""#),
+    ("prompt", "last", r#""whole""#),
+    ("slots", "spacing", r#""sigmoid-v1""#),
+    ("budget", "counts", r#""prompt""#),
+    ("budget", "fit", r#""primary""#),
+    ("budget", "by", r#""tokens""#),
+    ("tokens", "special", r#""ignored""#),
 ];

@@ -8,7 +8,7 @@ mod values;
 
 use super::{Recipe, Strategy, Task};
 use schemars::generate::SchemaSettings;
-use schemars::transform::{RecursiveTransform, Transform};
+use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
@@ -49,7 +49,7 @@ pub(super) fn homes(key: &str) -> Vec<String> {
 }
 
 /// What a schema says, or what it refers to.
-pub(super) fn resolve<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
+fn resolve<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
     let to = ["/$ref", "/items/$ref"].into_iter().find_map(|place| schema.pointer(place));
     match to.and_then(Value::as_str) {
         Some(reference) => root.pointer(reference.strip_prefix('#')?),
@@ -81,7 +81,9 @@ fn plain(schema: &mut Schema) {
     }
     // How wide the program's own numbers are is of no use to an editor; their ranges stand beside.
     if object.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("uint")) {
-        object.remove("format");
+        if object.remove("format") == Some(json!("uint32")) {
+            object.entry("maximum").or_insert(json!(u32::MAX));
+        }
     }
 }
 
@@ -112,18 +114,4 @@ pub(super) fn tasks(_: &mut SchemaGenerator) -> Schema {
 pub(super) fn by_strategy<V: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let value = generator.subschema_for::<V>().to_value();
     table(Strategy::ALL.into_iter().map(|strategy| (strategy.name().to_owned(), value.clone())))
-}
-
-/// Every part of a schema, in no other order than its own.
-fn each(schema: &mut Value, act: &mut dyn FnMut(&mut Value)) {
-    let mut transform = RecursiveTransform(|part: &mut Schema| {
-        let mut value = part.clone().to_value();
-        act(&mut value);
-        if let Ok(changed) = Schema::try_from(value) {
-            *part = changed;
-        }
-    });
-    if let Ok(root) = <&mut Schema>::try_from(&mut *schema) {
-        transform.transform(root);
-    }
 }
