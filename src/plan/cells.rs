@@ -45,9 +45,9 @@ pub(super) fn check_stories(recipe: &Recipe) -> Result<()> {
     let grid = &recipe.grid;
     let languages = &grid.languages;
     let haystacks = grid.haystack.as_deref().unwrap_or_default();
-    if haystacks.contains(&Haystack::Multilingual) {
+    if let Some(n) = haystacks.iter().position(|haystack| *haystack == Haystack::Multilingual) {
         return Err(Error::new("grid.haystack names multilingual, which is MLNeedle's alone")
-            .on("grid.haystack")
+            .on(format!("grid.haystack[{n}]"))
             .help("name languages: each story then stands in a haystack of each"));
     }
     check_languages(grid)?;

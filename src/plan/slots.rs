@@ -247,9 +247,9 @@ fn check(needle: &Factoid, packs: &[(Language, Pack)]) -> Result<()> {
     if !packs.iter().any(|(known, _)| *known == language) {
         fail!(on "language"; "it is in {language}, which grid.languages does not name");
     }
-    let text = needle.needle.as_deref().ok_or_else(|| Error::new("its sentence is missing: `needle`"))?;
-    let question = needle.question.as_deref().ok_or_else(|| Error::new("`question` is missing"))?;
-    let answers = needle.answers.as_deref().ok_or_else(|| Error::new("`answers` is missing"))?;
+    let text = needle.needle.as_deref().ok_or_else(|| Error::new("its sentence is missing: `needle`").on("needle"))?;
+    let question = needle.question.as_deref().ok_or_else(|| Error::new("`question` is missing").on("question"))?;
+    let answers = needle.answers.as_deref().ok_or_else(|| Error::new("`answers` is missing").on("answers"))?;
     for (key, text) in [("needle", text), ("question", question)] {
         if text.is_empty() || text != crate::source::clean::clean(text) {
             return Err(Error::new(format!("`{key}` is empty, or holds a line break, a control or an edge of spaces"))

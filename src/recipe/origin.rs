@@ -40,15 +40,34 @@ impl Origin {
     /// What the reader of TOML found.
     pub(super) fn fault(&self, e: &toml::de::Error) -> Error {
         let error = Error::new(e.message().trim_end());
-        let span = e.span().filter(|span| !span.is_empty() || !self.text.is_empty());
-        let error = match span {
-            Some(span) => self.mark(error, span),
+        let error = match e.span() {
+            Some(span) => {
+                let span = self.narrow(span, error.what());
+                self.mark(error, span)
+            }
             None => error.at(format!("recipe {}", self.name)),
         };
         match super::near::help(error.what()) {
             Some(help) => error.help(help),
             None => error,
         }
+    }
+
+    /// Of a list or table in braces the word that the message is about, if it stands there.
+    fn narrow(&self, span: Range<usize>, what: &str) -> Range<usize> {
+        let Some(written) = self.text.get(span.clone()).filter(|written| written.starts_with(['[', '{'])) else {
+            return span;
+        };
+        let Some(word) = what.split('`').nth(1).filter(|word| !word.is_empty()) else { return span };
+        let plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+        let alone = |at: &usize| {
+            let (before, behind) = (&written[..*at], &written[at + word.len()..]);
+            !before.ends_with(plain) && !behind.starts_with(plain)
+        };
+        let Some(at) = written.match_indices(word).map(|(at, _)| at).find(alone) else { return span };
+        let quote = written[..at].chars().next_back().filter(|c| "\"'".contains(*c));
+        let quotes = usize::from(quote.is_some_and(|quote| written[at + word.len()..].starts_with(quote)));
+        span.start + at - quotes..span.start + at + word.len() + quotes
     }
 
     /// Line, column, the line itself and carets under the span.
@@ -134,7 +153,7 @@ fn excerpt(number: usize, line: &str, from: usize, bytes: usize) -> String {
     let shown = |text: &str| -> usize { text.chars().map(width).sum() };
     let from = from.min(line.len());
     let to = (from + bytes).clamp(from, line.len());
-    let (mut before, marked, mut after) = (&line[..from], line[from..to].trim_end(), &line[to..]);
+    let (mut before, mut marked, mut after) = (&line[..from], line[from..to].trim_end(), &line[to..]);
     let (mut head, mut tail) = ("", "");
     while shown(before) > SHOWN / 2 {
         head = "...";
@@ -143,6 +162,10 @@ fn excerpt(number: usize, line: &str, from: usize, bytes: usize) -> String {
     while shown(before) + shown(marked) + shown(after) > SHOWN && !after.is_empty() {
         tail = "...";
         after = &after[..after.char_indices().next_back().map_or(0, |(n, _)| n)];
+    }
+    while shown(before) + shown(marked) > SHOWN && !marked.is_empty() {
+        tail = "...";
+        marked = &marked[..marked.char_indices().next_back().map_or(0, |(n, _)| n)];
     }
     let plain = |text: &str| text.replace(|c: char| c == '\t' || c.is_control(), " ");
     let number = number.to_string();

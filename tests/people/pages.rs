@@ -29,9 +29,10 @@ fn completions_complete_in_bash() {
     let script = bench.run(&["completions", "bash"]).success().out;
     let script = bench.write("complete.bash", &script);
     let ask = |words: &str| {
-        let count = words.split(' ').count() - 1;
+        let all: Vec<&str> = words.split(' ').collect();
+        let (count, last, before) = (all.len() - 1, all[all.len() - 1], all[all.len() - 2]);
         let program = format!(
-            "source {}; COMP_WORDS=({words}); COMP_CWORD={count}; _nihbuild nihbuild '' ''; echo \"${{COMPREPLY[@]}}\"",
+            "source {}; COMP_WORDS=({words}); COMP_CWORD={count}; _nihbuild nihbuild '{last}' '{before}'; echo \"${{COMPREPLY[@]}}\"",
             script.display()
         );
         let Ok(output) = std::process::Command::new("bash").args(["-c", &program]).output() else { return None };
