@@ -14,6 +14,17 @@ pub struct Error {
     what: String,
     place: Vec<String>,
     help: Option<String>,
+    key: Option<Key>,
+    excerpt: Option<String>,
+}
+
+/// What of a recipe an error is about.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    /// Keys from the top, such as `grid.lengths[2]`.
+    pub path: String,
+    /// The key itself, rather than its value.
+    pub itself: bool,
 }
 
 /// An error of a library with all its causes: the first line of a connection's fault says little.
@@ -33,7 +44,7 @@ pub fn causes(error: &dyn std::error::Error) -> String {
 impl Error {
     /// A failure described by one sentence.
     pub fn new(what: impl Into<String>) -> Self {
-        Error { what: what.into(), place: Vec::new(), help: None }
+        Error { what: what.into(), place: Vec::new(), help: None, key: None, excerpt: None }
     }
 
     /// A failed operation on a file or folder.
@@ -55,6 +66,51 @@ impl Error {
         self
     }
 
+    /// Says whose value in a recipe is at fault, by the keys from the top, such as `grid.lengths[2]`. Of several calls the first
+    /// counts.
+    pub fn on(self, path: impl Into<String>) -> Self {
+        self.about(path.into(), false)
+    }
+
+    /// Says which key of a recipe should not be there.
+    pub fn on_key(self, path: impl Into<String>) -> Self {
+        self.about(path.into(), true)
+    }
+
+    fn about(mut self, path: String, itself: bool) -> Self {
+        self.key.get_or_insert(Key { path, itself });
+        self
+    }
+
+    /// Says which table the key of the error is in; without a key, that the table is meant.
+    pub fn under(mut self, table: &str) -> Self {
+        self.key = Some(match self.key {
+            Some(Key { path, itself }) => Key { path: format!("{table}.{path}"), itself },
+            None => Key { path: table.to_owned(), itself: false },
+        });
+        self
+    }
+
+    pub(crate) fn key(&self) -> Option<&Key> {
+        self.key.as_ref()
+    }
+
+    /// Shows the line of a file that the fault is in.
+    pub(crate) fn excerpt(mut self, lines: String) -> Self {
+        self.excerpt = Some(lines);
+        self
+    }
+
+    /// Has the error a way out already?
+    pub(crate) fn has_help(&self) -> bool {
+        self.help.is_some()
+    }
+
+    /// What went wrong.
+    pub(crate) fn what(&self) -> &str {
+        &self.what
+    }
+
     /// Says what to do about it.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -68,6 +124,9 @@ impl fmt::Display for Error {
         for place in &self.place {
             write!(f, "\n  at {place}")?;
         }
+        if let Some(lines) = &self.excerpt {
+            write!(f, "\n{lines}")?;
+        }
         if let Some(help) = &self.help {
             write!(f, "\n  help: {help}")?;
         }
@@ -77,8 +136,10 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Shorthand for `Err(Error::new(format!(..)))`.
+/// Shorthand for `Err(Error::new(format!(..)))`; with `on` or `key` and a path of a recipe's keys, `.on(..)` or `.on_key(..)` of it.
 #[macro_export]
 macro_rules! fail {
+    (on $path:expr; $($arg:tt)*) => { return Err($crate::error::Error::new(format!($($arg)*)).on($path)) };
+    (key $path:expr; $($arg:tt)*) => { return Err($crate::error::Error::new(format!($($arg)*)).on_key($path)) };
     ($($arg:tt)*) => { return Err($crate::error::Error::new(format!($($arg)*))) };
 }

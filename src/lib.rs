@@ -39,6 +39,8 @@
 //! - [`manifest`], [`digests`], [`provenance`], [`card`]: what a release says of itself; its identity as a tree of digests stands in [`digests`]. [`verify`](mod@verify), [`show`](mod@show), [`diff`](mod@diff): what reads one, or
 //!   two. [`rebuild`] builds one again and compares; [`audit`] looks at data of others. [`compact`]: a release with each text once, and the full one of it. [`cli`], [`report`], [`error`].
 //!
+//! The format of the files of a release stands in [`mod@format`].
+//!
 //! # Invariants
 //!
 //! - **Same recipe, same bytes**, on any number of threads, after a kill, whole or in parts. Randomness comes from [`seed`]
@@ -76,6 +78,7 @@ pub mod digests;
 pub mod embedder;
 pub mod error;
 pub mod family;
+pub mod format;
 pub mod hash;
 pub mod index;
 pub mod language;

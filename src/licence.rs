@@ -85,9 +85,11 @@ fn passes_on(stated: &str, source: &str) -> bool {
 /// Reads an expression such as `CC-BY-SA-3.0 AND LicenseRef-MS-MARCO`.
 pub fn parse(text: &str) -> Result<Expression> {
     Expression::parse_mode(text, ParseMode::STRICT).map_err(|e| {
-        Error::new(format!("release.licence {text:?} is no expression of SPDX identifiers: {}", e.reason)).help(
-            "write one such as CC-BY-4.0, several joined by AND, or LicenseRef-NAME for one that has no identifier",
-        )
+        Error::new(format!("release.licence {text:?} is no expression of SPDX identifiers: {}", e.reason))
+            .on("release.licence")
+            .help(
+                "write one such as CC-BY-4.0, several joined by AND, or LicenseRef-NAME for one that has no identifier",
+            )
     })
 }
 
@@ -160,6 +162,7 @@ pub fn check(stated: &str, sources: &BTreeMap<String, String>, accepted: bool) -
             return Err(Error::new(format!(
                 "release.licence {stated:?} does not pass on the terms of {name}, which is under {licence}"
             ))
+            .on("release.licence")
             .help(format!("write licence = {:?}", combined(all).unwrap_or_default())));
         }
     }
@@ -172,12 +175,13 @@ pub fn check(stated: &str, sources: &BTreeMap<String, String>, accepted: bool) -
         }
     }
     match (conflicts.first(), accepted) {
-        (Some(first), false) => Err(Error::new(format!("the licences of the sources do not go together: {first}")).help(
+        (Some(first), false) => Err(Error::new(format!("the licences of the sources do not go together: {first}")).on("release.licence").help(
             "use other sources; or, where you have the right to publish them together, say so with allow_conflicting_licences = true under [release]",
         )),
         (None, true) => Err(Error::new(
             "release.allow_conflicting_licences does nothing: the licences of the sources go together",
         )
+        .on("release.allow_conflicting_licences")
         .help("remove it")),
         _ => Ok(()),
     }

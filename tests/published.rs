@@ -133,7 +133,7 @@ fn what_is_said_wrongly_is_refused() {
         ("url = \"https://a b\"\n", String::new(), &["release.url"]),
         ("description = \"a\\nb\"\n", String::new(), &["release.description has line breaks"]),
         ("ro_crate = true\n", String::new(), &["release.ro_crate needs release.date"]),
-        ("", erratum("[]", "since = \"1.0.0\"\n"), &["erratum 1", "errata.rows is empty"]),
+        ("", erratum("[]", "since = \"1.0.0\"\n"), &["errata.rows is empty", "^"]),
         ("", erratum("[\"x\", \"x\"]", "since = \"1.0.0\"\n"), &["names a row twice"]),
         ("", erratum("[\"x\"]", "since = \"1.0.1\"\n"), &["later than this release"]),
         ("", erratum("[\"x\"]", "since = \"1.0.0\"\nfixed = \"1.0.0\"\n"), &["not later than since"]),

@@ -1,8 +1,10 @@
 //! The command line: one short function a verb.
 
 mod audit;
+mod complete;
 mod diff;
 mod dry;
+mod new;
 mod side;
 mod summary;
 mod verify;
@@ -19,7 +21,7 @@ use crate::recipe::{Length, Recipe};
 use crate::report::Stopwatch;
 use crate::show::show;
 use crate::source::tokenizers::parse_flags;
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -46,17 +48,23 @@ enum Verb {
     Materialize(MaterializeArgs),
     /// Check a release from its files alone
     Verify(verify::VerifyArgs),
-    /// Look for faults in data of others: any prompt set, or the released files of MLRBench
+    /// Build a release again and compare; or look for faults in data of others
     Audit(audit::AuditArgs),
     /// Print one prompt of a release with its needles marked
     Show(ShowArgs),
     /// Compare two releases: which rows differ, where that began, and what it does to scores
     Diff(DiffArgs),
+    /// Write a recipe to begin with: asks on a terminal, or takes flags
+    New(new::NewArgs),
+    /// Print the JSON Schema of recipes, by which editors complete and check them
+    Schema,
     /// Print a script that completes command lines, for a shell to read
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Print the manual's page of the program or of a verb, or write all of them
+    Man(complete::ManArgs),
 }
 
 #[derive(Args)]
@@ -192,7 +200,10 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Audit(args) => audit::audit(args),
         Verb::Show(args) => show_row(args),
         Verb::Diff(args) => diff::diff(args),
-        Verb::Completions { shell } => completions(shell),
+        Verb::New(args) => new::new(args),
+        Verb::Schema => print(&crate::recipe::schema::text()).map(|()| true),
+        Verb::Completions { shell } => complete::completions(shell),
+        Verb::Man(args) => complete::man(args),
     }
 }
 
@@ -234,7 +245,7 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
         packs: None,
         compact: args.layout == Written::Compact,
     };
-    let plan = Plan::new(recipe, options).map_err(|e| e.at(format!("recipe {name}")))?;
+    let plan = Plan::new(recipe, options)?;
     let pool = crate::parallel::pool(plan.options.jobs)?;
     if args.dry_run {
         return pool.install(|| dry::dry_run(&plan, args.json)).map(|()| true);
@@ -320,7 +331,7 @@ fn rederived(drift: &Drift, json: bool) -> Result<bool> {
 }
 
 fn fetch(args: FetchArgs) -> Result<bool> {
-    let (name, recipe) = Recipe::find(&args.recipe)?;
+    let (_, recipe) = Recipe::find(&args.recipe)?;
     let options = Options {
         seed: args.seed,
         out: args.out,
@@ -331,7 +342,7 @@ fn fetch(args: FetchArgs) -> Result<bool> {
         tokenizers: parse_flags(&args.tokenizers)?,
         ..Options::default()
     };
-    let plan = Plan::new(recipe, options).map_err(|e| e.at(format!("recipe {name}")))?;
+    let plan = Plan::new(recipe, options)?;
     let fetched = pipeline::fetch(&plan)?;
     if args.json {
         return print_json(&fetched).map(|()| true);
@@ -345,12 +356,6 @@ fn fetch(args: FetchArgs) -> Result<bool> {
     }
     print(&out)?;
     Ok(true)
-}
-
-fn completions(shell: clap_complete::Shell) -> Result<bool> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "nihbuild", &mut script);
-    print(&String::from_utf8_lossy(&script)).map(|()| true)
 }
 
 fn show_row(args: ShowArgs) -> Result<bool> {

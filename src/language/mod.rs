@@ -183,7 +183,9 @@ impl Serialize for Language {
 
 impl<'de> Deserialize<'de> for Language {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        let text = String::deserialize(deserializer)?;
+        crate::recipe::tight(&text).map_err(serde::de::Error::custom)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -45,13 +45,14 @@ pub(super) fn check_stories(recipe: &Recipe) -> Result<()> {
     let grid = &recipe.grid;
     let languages = &grid.languages;
     let haystacks = grid.haystack.as_deref().unwrap_or_default();
-    if haystacks.contains(&Haystack::Multilingual) {
+    if let Some(n) = haystacks.iter().position(|haystack| *haystack == Haystack::Multilingual) {
         return Err(Error::new("grid.haystack names multilingual, which is MLNeedle's alone")
+            .on(format!("grid.haystack[{n}]"))
             .help("name languages: each story then stands in a haystack of each"));
     }
     check_languages(grid)?;
     if grid.pairs.is_some() && grid.haystack.is_none() {
-        fail!("grid.pairs does nothing: without grid.haystack each story stands in a haystack of its own language");
+        fail!(key "grid.pairs"; "grid.pairs does nothing: without grid.haystack each story stands in a haystack of its own language");
     }
     match &grid.story {
         Some(stories) => check_pairs(grid, "grid.story", stories)?,
@@ -59,10 +60,10 @@ pub(super) fn check_stories(recipe: &Recipe) -> Result<()> {
     }
     let with_haystack = grid.lengths.iter().any(|length| length.0 > 0);
     if with_haystack && !languages.is_empty() && voices(recipe, false).is_empty() {
-        fail!("grid.pairs leaves no pair of story and haystack languages");
+        fail!(on "grid.pairs"; "grid.pairs leaves no pair of story and haystack languages");
     }
     if recipe.rag.is_some() && !with_haystack {
-        fail!("[rag] does nothing: at 0k there is no haystack to retrieve from; name other lengths in grid.lengths");
+        fail!(key "rag"; "[rag] does nothing: at 0k there is no haystack to retrieve from; name other lengths in grid.lengths");
     }
     Ok(())
 }
@@ -79,8 +80,14 @@ fn check_languages(grid: &Grid) -> Result<()> {
         ("grid.haystack", grid.haystack.iter().flatten().filter_map(single).collect()),
         ("grid.question", grid.question.iter().filter_map(fixed).collect()),
     ] {
-        if let Some(language) = used.iter().find(|l| !grid.languages.contains(l)) {
+        // Of haystacks the multilingual one is not among these.
+        let place = |n: usize, language: &Language| match key {
+            "grid.haystack" => grid.haystack.iter().flatten().position(|h| *h == Haystack::In(*language)).unwrap_or(n),
+            _ => n,
+        };
+        if let Some((n, language)) = used.iter().enumerate().find(|(_, l)| !grid.languages.contains(l)) {
             return Err(Error::new(format!("{key} names {language}, which grid.languages does not"))
+                .on(format!("{key}[{}]", place(n, language)))
                 .help("add it to grid.languages"));
         }
     }
@@ -94,9 +101,9 @@ fn check_pairs(grid: &Grid, key: &str, languages: &[Language]) -> Result<()> {
     let is_of = |(language, haystack): &(Language, Haystack)| {
         languages.contains(language) && grid.haystack.iter().flatten().any(|h| h == haystack)
     };
-    match list.iter().find(|pair| !is_of(pair)) {
-        Some((language, haystack)) => {
-            fail!("grid.pairs names {language}-{haystack}, which is not of {key} and grid.haystack")
+    match list.iter().enumerate().find(|(_, pair)| !is_of(pair)) {
+        Some((n, (language, haystack))) => {
+            fail!(on format!("grid.pairs[{n}]"); "grid.pairs names {language}-{haystack}, which is not of {key} and grid.haystack")
         }
         None => Ok(()),
     }
@@ -199,16 +206,19 @@ fn is_wanted(recipe: &Recipe, needle: Language, haystack: Haystack) -> bool {
 pub(super) fn fill_cells(recipe: &mut Recipe) -> Result<()> {
     if recipe.source.dataset.is_none() {
         return Err(Error::new("source.dataset is missing: ids of rows begin with it")
+            .on("source.dataset")
             .help("give the set of questions a name, such as dataset = \"mlqa\""));
     }
     let needles = recipe.source.files.clone().ok_or_else(|| {
         Error::new("source.files is missing: the names of the files, one a language")
+            .on("source.files")
             .help("such as files = \"xquad.{language}.json\"")
     })?;
     for (key, names) in [("source.files", needles), ("haystack.files", recipe.haystack.files.clone())] {
         let names = names.list();
         if !names.iter().any(|name| name.contains("{language}") || name.contains("{name}")) {
             return Err(Error::new(format!("{key}: {} would name the same file for every language", names.join(", ")))
+                .on(key)
                 .help("put {language} where the language's code stands, or {name} for its English name"));
         }
     }
@@ -234,16 +244,13 @@ pub(super) fn fill_cells(recipe: &mut Recipe) -> Result<()> {
     no_repeats("grid.prompts", grid.prompts.as_deref().unwrap_or_default())?;
     check_pairs(grid, "grid.needle", grid.needle.as_deref().unwrap_or_default())?;
     if pairs(recipe).is_empty() {
-        fail!("grid.pairs leaves no pair of needle and haystack languages");
+        fail!(on "grid.pairs"; "grid.pairs leaves no pair of needle and haystack languages");
     }
     if !(1..=99_999).contains(&grid.samples.unwrap_or_default()) {
-        fail!("grid.samples is {}, expected 1 to 99999", grid.samples.unwrap_or_default());
+        fail!(on "grid.samples"; "grid.samples is {}, expected 1 to 99999", grid.samples.unwrap_or_default());
     }
     if recipe.prompt.first_label.is_some_and(|n| n > 1_000) {
-        fail!("prompt.first_label is more than 1000");
-    }
-    if !(1..=1_000_000).contains(&recipe.haystack.sample) {
-        fail!("haystack.sample is {}, expected 1 to 1000000 passages", recipe.haystack.sample);
+        fail!(on "prompt.first_label"; "prompt.first_label is more than 1000");
     }
     Ok(())
 }

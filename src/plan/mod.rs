@@ -218,13 +218,22 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Resolves a recipe.
-    pub fn new(mut recipe: Recipe, mut options: Options) -> Result<Plan> {
+    /// Resolves a recipe. Errors say where in its file they are.
+    ///
+    /// # Errors
+    ///
+    /// What makes no sense, or does nothing; packs, tokenizers and held-out seeds that cannot be read.
+    pub fn new(recipe: Recipe, options: Options) -> Result<Plan> {
+        let origin = recipe.origin.clone();
+        Plan::resolve(recipe, options).map_err(|e| origin.point(e))
+    }
+
+    fn resolve(mut recipe: Recipe, mut options: Options) -> Result<Plan> {
         if let Some(seed) = options.seed {
             recipe.release.seed = SeedSource::Number(seed);
         }
         let family = recipe.family();
-        let seed = read_seed(&recipe.release.seed)?;
+        let seed = read_seed(&recipe.release.seed).map_err(|e| e.on("release.seed"))?;
         match family {
             Family::Passage => cells::fill_cells(&mut recipe)?,
             Family::Factoid => slots::fill(&mut recipe)?,
@@ -233,7 +242,9 @@ impl Plan {
         if let Some(date) = &recipe.release.date
             && !is_date(date)
         {
-            return Err(Error::new(format!("release.date {date:?} is not a date")).help("write YYYY-MM-DD"));
+            return Err(Error::new(format!("release.date {date:?} is not a date"))
+                .on("release.date")
+                .help("write YYYY-MM-DD"));
         }
         recipe::check_about(&recipe)?;
         let licences = licences(&mut recipe, &options)?;
@@ -245,18 +256,22 @@ impl Plan {
         no_repeats("distractors.kind", &kinds)?;
         no_repeats("source.splits", &recipe.source.splits)?;
         if !(1..=1_000_000).contains(&recipe.budget.unit) {
-            fail!("budget.unit is {}, expected 1 to 1000000 tokens (1000 or 1024)", recipe.budget.unit);
+            fail!(on "budget.unit"; "budget.unit is {}, expected 1 to 1000000 tokens (1000 or 1024)", recipe.budget.unit);
+        }
+        if !(1..=1_000_000).contains(&recipe.haystack.sample) {
+            fail!(on "haystack.sample"; "haystack.sample is {}, expected 1 to 1000000 passages", recipe.haystack.sample);
         }
         if !(1..=1_000_000).contains(&recipe.distractors.pool) {
-            fail!("distractors.pool is {}, expected 1 to 1000000 passages", recipe.distractors.pool);
+            fail!(on "distractors.pool"; "distractors.pool is {}, expected 1 to 1000000 passages", recipe.distractors.pool);
         }
         if let Allowance::Each(each) = &recipe.budget.answer
             && let Some(strategy) = recipe.prompt.strategies.iter().find(|s| !each.contains_key(s))
         {
-            fail!("budget.answer has no number for the strategy {}", strategy.name());
+            fail!(on "budget.answer"; "budget.answer has no number for the strategy {}", strategy.name());
         }
         if family != Family::Factoid && matches!(recipe.haystack.kind, CollectionKind::Text | CollectionKind::Essays) {
             return Err(Error::new("haystack.kind must be \"tsv\" or \"squad\" here: passages, not running text")
+                .on("haystack.kind")
                 .help("running text is for source.kind = \"text\""));
         }
         if let Some(rag) = &recipe.rag {
@@ -266,28 +281,31 @@ impl Plan {
         }
         for (strategy, template) in &recipe.prompt.templates {
             if !recipe.prompt.strategies.contains(strategy) {
-                fail!("prompt.templates.{0} does nothing: prompt.strategies does not name {0}", strategy.name());
+                fail!(key format!("prompt.templates.{}", strategy.name()); "prompt.templates.{0} does nothing: prompt.strategies does not name {0}", strategy.name());
             }
             reasoning::check_template(*strategy, template)
+                .map_err(|e| e.under(&format!("prompt.templates.{}", strategy.name())))
                 .map_err(|e| e.at(format!("prompt.templates.{}", strategy.name())))?;
         }
         if recipe.prompt.examples.is_some() && !recipe.prompt.strategies.contains(&Strategy::FewShot) {
-            fail!("prompt.examples does nothing: prompt.strategies does not name few_shot");
+            fail!(key "prompt.examples"; "prompt.examples does nothing: prompt.strategies does not name few_shot");
         }
         if recipe.prompt.examples.is_some_and(|n| !(1..=16).contains(&n)) {
-            fail!("prompt.examples is {}, expected 1 to 16", recipe.prompt.examples.unwrap_or_default());
+            fail!(on "prompt.examples"; "prompt.examples is {}, expected 1 to 16", recipe.prompt.examples.unwrap_or_default());
         }
         let names: Vec<&str> = recipe.tokens.names().map(|name| name.0.as_str()).collect();
-        no_repeats("tokens", &names)?;
+        if let Some(n) = (1..names.len()).find(|n| names[..*n].contains(&names[*n])) {
+            fail!(on format!("tokens.also[{}]", n - 1); "tokens names {:?} twice", names[n]);
+        }
         if let Some(name) = recipe.tokens.files.keys().find(|name| !names.contains(&name.0.as_str())) {
-            fail!("tokens.files.{name} does nothing: tokens.primary and tokens.also do not name it");
+            fail!(key format!("tokens.files.{name}"); "tokens.files.{name} does nothing: tokens.primary and tokens.also do not name it");
         }
         if recipe.budget.by == By::Content {
             if recipe.retrieval.ranking != Ranking::Pivot {
-                fail!("budget.by = \"content\" needs retrieval.ranking = \"pivot\": one ranking for all languages");
+                fail!(on "retrieval.ranking"; "budget.by = \"content\" needs retrieval.ranking = \"pivot\": one ranking for all languages");
             }
             if recipe.prompt.last == Some(Last::Cut) {
-                fail!(
+                fail!(on "prompt.last";
                     "budget.by = \"content\" needs prompt.last = \"whole\": a cut passage is another in each language"
                 );
             }
@@ -296,6 +314,7 @@ impl Plan {
             return Err(Error::new(
                 "retrieval.engine = \"hnsw\" is for MLNeedle's large haystacks: a story leaves out passages of its own",
             )
+            .on("retrieval.engine")
             .help("write \"auto\" or \"exact\""));
         }
         let model = &recipe.embedding.model;
@@ -303,14 +322,16 @@ impl Plan {
             || model.starts_with('.')
             || !model.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
         {
-            fail!("embedding.model {model:?} is no name of a folder: letters, digits, dots, - and _");
+            fail!(on "embedding.model"; "embedding.model {model:?} is no name of a folder: letters, digits, dots, - and _");
         }
         let counts = counts(&recipe);
         if let Some((task, source, n)) = counts.iter().find(|(.., n)| *n > 99_999) {
-            fail!("stories.tasks.{} asks for {n} of {source}, at most 99999 fit the ids", task.name());
+            let shared = recipe.stories.tasks.contains_key(&TaskKey::Task(*task));
+            let key = if shared { task.name().to_owned() } else { source.to_string() };
+            fail!(on format!("stories.tasks.{key}"); "stories.tasks.{} asks for {n} of {source}, at most 99999 fit the ids", task.name());
         }
         if family == Family::Reasoning && counts.iter().all(|(.., n)| *n == 0) {
-            fail!("stories.tasks asks for no instance");
+            fail!(on "stories.tasks"; "stories.tasks asks for no instance");
         }
         let all = files(&recipe);
         options.filter.canonical(grid);
@@ -337,19 +358,26 @@ impl Plan {
                 no_repeats("written.constraints", &written.constraints)?;
                 written.check()?;
             }
-            (None, true) => fail!("distractors.kind = \"written\" needs [written.service]: who writes the passages"),
-            (Some(_), false) => fail!("[written] does nothing: distractors.kind does not name \"written\""),
+            (None, true) => {
+                fail!(on "distractors.kind"; "distractors.kind = \"written\" needs [written.service]: who writes the passages")
+            }
+            (Some(_), false) => {
+                fail!(key "written"; "[written] does nothing: distractors.kind does not name \"written\"")
+            }
             (None, false) => {}
         }
         let made = |l: &Language| {
             let named = |t: &Translation| t.languages.contains_key(l.code());
             l.is_guest() && recipe.translation.as_ref().is_some_and(named)
         };
-        let packs = grid.languages.iter().filter(|l| !made(l)).map(|l| Ok((*l, options.pack(*l)?)));
+        let pack = |(n, l): (usize, &Language)| {
+            options.pack(*l).map(|pack| (*l, pack)).map_err(|e| e.on(format!("grid.languages[{n}]")))
+        };
+        let packs = grid.languages.iter().enumerate().filter(|(_, l)| !made(l)).map(pack);
         let packs = packs.collect::<Result<Vec<_>>>()?;
         let late = counts.iter().find(|(_, source, n)| *n > 0 && source.is_late());
         if let (Some((_, source, _)), Some((language, _))) = (late, packs.iter().find(|(_, p)| !p.knows_all_tasks())) {
-            fail!("the language pack {language} cannot tell {source}: it has no cast.further and what goes with it");
+            fail!(on "grid.languages"; "the language pack {language} cannot tell {source}: it has no cast.further and what goes with it");
         }
         let english = options.pack("en".parse().expect("the English pack is embedded"))?;
         let ledger = tokenizers::ledger(&recipe, &options)?;
@@ -636,7 +664,9 @@ fn read_seed(source: &SeedSource) -> Result<Seed> {
 
 fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
-    let number = |n: &str, digits: usize| if n.len() == digits { n.parse::<u32>().ok() } else { None };
+    let number = |n: &str, digits: usize| -> Option<u32> {
+        Some(n).filter(|n| n.len() == digits && n.bytes().all(|b| b.is_ascii_digit()))?.parse::<u32>().ok()
+    };
     let [y, m, d] = parts[..] else { return false };
     let (Some(y), Some(m), Some(d)) = (number(y, 4), number(m, 2), number(d, 2)) else { return false };
     let leap = y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
@@ -651,10 +681,10 @@ fn is_date(text: &str) -> bool {
 
 fn no_repeats<T: PartialEq + std::fmt::Debug>(key: &str, list: &[T]) -> Result<()> {
     if list.is_empty() {
-        fail!("{key} is empty");
+        fail!(on key; "{key} is empty");
     }
     match list.iter().enumerate().find(|(i, item)| list[..*i].contains(item)) {
-        Some((_, item)) => fail!("{key} names {item:?} twice"),
+        Some((n, item)) => fail!(on format!("{key}[{n}]"); "{key} names {item:?} twice"),
         None => Ok(()),
     }
 }

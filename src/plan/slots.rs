@@ -61,21 +61,28 @@ pub fn fill(recipe: &mut Recipe) -> Result<()> {
     match haystack.kind {
         CollectionKind::Text if files.is_empty() => {
             return Err(Error::new("haystack.files is missing: the files and folders of the running text, in order")
+                .on("haystack.files")
                 .help("such as files = [\"essays\"], or leave out [haystack] for the generated essays"));
         }
         CollectionKind::Text => {}
         CollectionKind::Essays if files.is_empty() => {}
-        CollectionKind::Essays => fail!("haystack.files does nothing with haystack.kind = \"essays\""),
-        _ => fail!("haystack.kind must be \"text\" or \"essays\" here: needles are hidden in running text"),
+        CollectionKind::Essays => {
+            fail!(key "haystack.files"; "haystack.files does nothing with haystack.kind = \"essays\"")
+        }
+        _ => {
+            fail!(on "haystack.kind"; "haystack.kind must be \"text\" or \"essays\" here: needles are hidden in running text")
+        }
     }
     if recipe.grid.languages.len() > 1
-        && let Some(name) = files.iter().find(|name| !name.contains("{language}") && !name.contains("{name}"))
+        && let Some((n, name)) =
+            files.iter().enumerate().find(|(_, name)| !name.contains("{language}") && !name.contains("{name}"))
     {
         return Err(Error::new(format!("haystack.files: {name} would be the same for every language"))
+            .on(format!("haystack.files[{n}]"))
             .help("put {language} where the language's code stands, or {name} for its English name"));
     }
     if recipe.prompt.system.is_some() && recipe.grid.languages.len() > 1 {
-        fail!("prompt.system is one message: it needs one language in grid.languages");
+        fail!(key "prompt.system"; "prompt.system is one message: it needs one language in grid.languages");
     }
     fill_needles(recipe)
 }
@@ -88,47 +95,53 @@ fn fill_grid(recipe: &mut Recipe) -> Result<()> {
     // The paper bounds the text alone; a model's first lengths are too short for whole prompts.
     slots.length_of.get_or_insert(if model.is_some() { LengthOf::Haystack } else { LengthOf::Prompt });
     if !(100..=100_000_000).contains(&window) {
-        fail!("slots.window is {window}, expected 100 to 100000000 tokens");
+        fail!(on "slots.window"; "slots.window is {window}, expected 100 to 100000000 tokens");
     }
     if slots.lengths.is_none() || slots.n_lengths.is_some() {
         let n = slots.n_lengths.unwrap_or(side);
         if !(1..=1000).contains(&n) {
-            fail!("slots.n_lengths is {n}, expected 1 to 1000");
+            fail!(on "slots.n_lengths"; "slots.n_lengths is {n}, expected 1 to 1000");
         }
         // One step of the window, so that the lengths divide it evenly.
         let first = slots.first.unwrap_or((window + n / 2) / n);
         if !(50..=window).contains(&first) {
-            fail!("slots.first is {first}, expected 50 tokens up to the window of {window}");
+            fail!(on "slots.first"; "slots.first is {first}, expected 50 tokens up to the window of {window}");
         }
         let even = evenly(first, window, n);
         slots.n_lengths = Some(n);
         slots.first = Some(first);
         if slots.lengths.get_or_insert_with(|| even.clone()) != &even {
-            fail!("slots.lengths are not the {n} that slots.n_lengths gives: leave one of the two out");
+            fail!(on "slots.lengths"; "slots.lengths are not the {n} that slots.n_lengths gives: leave one of the two out");
         }
     } else if slots.first.is_some() {
-        fail!("slots.first does nothing beside slots.lengths");
+        fail!(key "slots.first"; "slots.first does nothing beside slots.lengths");
     }
     if slots.depths.is_none() || slots.n_depths.is_some() || slots.spacing.is_some() {
         let n = slots.n_depths.unwrap_or(side);
         if !(1..=1000).contains(&n) {
-            fail!("slots.n_depths is {n}, expected 1 to 1000");
+            fail!(on "slots.n_depths"; "slots.n_depths is {n}, expected 1 to 1000");
         }
         let spacing = *slots.spacing.get_or_insert(Spacing::SigmoidV1);
         let spaced = depths(spacing, n);
         slots.n_depths = Some(n);
         if slots.depths.get_or_insert_with(|| spaced.clone()) != &spaced {
-            fail!("slots.depths are not the {n} that slots.spacing gives: leave one of the two out");
+            fail!(on "slots.depths"; "slots.depths are not the {n} that slots.spacing gives: leave one of the two out");
         }
     }
     let lengths = slots.lengths.clone().unwrap_or_default();
     no_repeats("slots.lengths", &lengths)?;
     no_repeats("slots.depths", slots.depths.as_deref().unwrap_or_default())?;
-    if let Some(length) = lengths.iter().find(|n| !(50..=window).contains(*n)) {
-        fail!("slots.lengths holds {length}, expected 50 tokens up to the window of {window}");
+    if let Some((n, length)) = lengths.iter().enumerate().find(|(_, n)| !(50..=window).contains(*n)) {
+        fail!(on format!("slots.lengths[{n}]"); "slots.lengths holds {length}, expected 50 tokens up to the window of {window}");
     }
-    if !lengths.is_sorted() || !slots.depths.as_deref().unwrap_or_default().is_sorted() {
-        fail!("slots.lengths and slots.depths must ascend");
+    fn falls<T: PartialOrd>(list: &[T]) -> Option<usize> {
+        list.windows(2).position(|two| two[1] < two[0]).map(|n| n + 1)
+    }
+    let depths = slots.depths.as_deref().unwrap_or_default();
+    for (key, place) in [("slots.lengths", falls(&lengths)), ("slots.depths", falls(depths))] {
+        if let Some(n) = place {
+            fail!(on format!("{key}[{n}]"); "{key} must ascend");
+        }
     }
     Ok(())
 }
@@ -174,7 +187,10 @@ fn fill_needles(recipe: &mut Recipe) -> Result<()> {
         recipe.needles = names.into_iter().map(|words| bare(words.name)).collect();
     }
     let mut all: Vec<Factoid> = Vec::new();
-    for written in &recipe.needles {
+    // Of each, its place in the recipe.
+    let mut places: Vec<usize> = Vec::new();
+    for (n, written) in recipe.needles.iter().enumerate() {
+        let key = format!("needles[{n}]");
         let own = [written.needle.is_some(), written.question.is_some(), written.answers.is_some()];
         let place = format!("needles: {}", written.name);
         if own.contains(&true) {
@@ -183,11 +199,13 @@ fn fill_needles(recipe: &mut Recipe) -> Result<()> {
                 if languages.len() > 1 {
                     return Err(Error::new("its language is missing")
                         .at(place)
+                        .on_key(key)
                         .help("add language = \"en\", or another"));
                 }
                 needle.language = languages.first().copied();
             }
             all.push(needle);
+            places.push(n);
             continue;
         }
         for (language, pack) in packs.iter().filter(|(l, _)| written.language.is_none_or(|own| own == *l)) {
@@ -195,6 +213,7 @@ fn fill_needles(recipe: &mut Recipe) -> Result<()> {
                 let known: Vec<&str> = pack.factoids().iter().map(|words| words.name.as_str()).collect();
                 return Err(Error::new(format!("the pack of {language} has no needle of this name"))
                     .at(place)
+                    .on(format!("{key}.name"))
                     .help(format!("write needle, question and answers, or take one of {}", known.join(", "))));
             };
             let pair = PAIR.contains(&words.name.as_str()).then(|| Name("best_thing".to_owned()));
@@ -206,16 +225,18 @@ fn fill_needles(recipe: &mut Recipe) -> Result<()> {
                 answers: Some(words.answers.clone()),
                 pair: written.pair.clone().or(pair),
             });
+            places.push(n);
         }
     }
     for (n, needle) in all.iter().enumerate() {
-        check(needle, &packs).map_err(|e| e.at(format!("needles: {}", needle.name)))?;
+        let key = format!("needles[{}]", places[n]);
+        check(needle, &packs).map_err(|e| e.under(&key).at(format!("needles: {}", needle.name)))?;
         if all[..n].iter().any(|other| (&other.name, other.language) == (&needle.name, needle.language)) {
-            fail!("needles: {} stands there twice in one language", needle.name);
+            fail!(on format!("{key}.name"); "needles: {} stands there twice in one language", needle.name);
         }
     }
     if let Some((language, _)) = packs.iter().find(|(l, _)| !all.iter().any(|needle| needle.language == Some(*l))) {
-        fail!("needles has none in {language}, which grid.languages names");
+        fail!(on "grid.languages"; "needles has none in {language}, which grid.languages names");
     }
     recipe.needles = all;
     Ok(())
@@ -224,14 +245,15 @@ fn fill_needles(recipe: &mut Recipe) -> Result<()> {
 fn check(needle: &Factoid, packs: &[(Language, Pack)]) -> Result<()> {
     let language = needle.language.expect("filled in");
     if !packs.iter().any(|(known, _)| *known == language) {
-        fail!("it is in {language}, which grid.languages does not name");
+        fail!(on "language"; "it is in {language}, which grid.languages does not name");
     }
-    let text = needle.needle.as_deref().ok_or_else(|| Error::new("its sentence is missing: `needle`"))?;
-    let question = needle.question.as_deref().ok_or_else(|| Error::new("`question` is missing"))?;
-    let answers = needle.answers.as_deref().ok_or_else(|| Error::new("`answers` is missing"))?;
+    let text = needle.needle.as_deref().ok_or_else(|| Error::new("its sentence is missing: `needle`").on("needle"))?;
+    let question = needle.question.as_deref().ok_or_else(|| Error::new("`question` is missing").on("question"))?;
+    let answers = needle.answers.as_deref().ok_or_else(|| Error::new("`answers` is missing").on("answers"))?;
     for (key, text) in [("needle", text), ("question", question)] {
         if text.is_empty() || text != crate::source::clean::clean(text) {
             return Err(Error::new(format!("`{key}` is empty, or holds a line break, a control or an edge of spaces"))
+                .on(key)
                 .help("write one line of plain text"));
         }
     }
@@ -239,27 +261,28 @@ fn check(needle: &Factoid, packs: &[(Language, Pack)]) -> Result<()> {
         text.trim_end_matches(['"', '\'', ')', '\u{bb}', '\u{201c}', '\u{201d}', '\u{2019}', '\u{300d}', '\u{300f}']);
     if !bare.ends_with(['.', '!', '?', '\u{3002}', '\u{ff01}', '\u{ff1f}', '\u{964}', '\u{61f}', '\u{6d4}']) {
         return Err(Error::new(format!("{text:?} does not end with a sentence mark"))
+            .on("needle")
             .help("a needle is one whole sentence: the text behind it must not read on"));
     }
     if let Some(pack) = packs.iter().find(|(known, _)| *known == language).map(|(_, pack)| pack) {
         let marks = pack.marks();
         if breaks(text, &marks).iter().any(|place| place.end < text.len()) {
-            fail!("{text:?} is more than one sentence");
+            fail!(on "needle"; "{text:?} is more than one sentence");
         }
         if points_back(text, &marks) {
-            fail!("{text:?} opens by pointing back at a sentence before it");
+            fail!(on "needle"; "{text:?} opens by pointing back at a sentence before it");
         }
     }
-    if answers.iter().any(|answer| !answer.contains(char::is_alphanumeric)) {
-        fail!("`answers` holds one without a letter or digit");
+    if let Some(n) = answers.iter().position(|answer| !answer.contains(char::is_alphanumeric)) {
+        fail!(on format!("answers[{n}]"); "`answers` holds one without a letter or digit");
     }
     no_repeats("answers", answers)?;
-    if answers.is_empty() || answers.iter().any(|answer| answer.is_empty() || !text.contains(answer.as_str())) {
-        return Err(Error::new("`answers` must each stand in the needle, word for word"));
+    if let Some(n) = answers.iter().position(|answer| !text.contains(answer.as_str())) {
+        fail!(on format!("answers[{n}]"); "`answers` must each stand in the needle, word for word");
     }
     let lower = question.to_lowercase();
     if let Some(answer) = answers.iter().find(|answer| lower.contains(&answer.to_lowercase())) {
-        fail!("the question already holds the answer {answer:?}");
+        fail!(on "question"; "the question already holds the answer {answer:?}");
     }
     Ok(())
 }

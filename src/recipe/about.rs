@@ -2,12 +2,13 @@
 
 use super::{Recipe, SourceKind, Version};
 use crate::error::{Error, Result};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// `[[errata]]`: something wrong with rows that were published. Errata stay in the recipe and are printed on the card of every
 /// later version.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Erratum {
     /// Ids of the rows.
@@ -44,7 +45,7 @@ fn line(key: &str, text: &str, most: usize) -> Result<()> {
         _ if text.chars().count() > most => format!("has more than {most} characters"),
         _ => return Ok(()),
     };
-    Err(Error::new(format!("{key} {fault}")).help("write one line of text, or leave the key out"))
+    Err(Error::new(format!("{key} {fault}")).on(key).help("write one line of text, or leave the key out"))
 }
 
 /// Checks what a recipe says of its release, but for licences.
@@ -55,7 +56,7 @@ pub(crate) fn check(recipe: &Recipe) -> Result<()> {
     }
     let distinct: BTreeSet<&String> = release.creators.iter().collect();
     if distinct.len() != release.creators.len() {
-        return Err(Error::new("release.creators names somebody twice").help("name each once"));
+        return Err(Error::new("release.creators names somebody twice").on("release.creators").help("name each once"));
     }
     if let Some(description) = &release.description {
         line("release.description", description, 2000)?;
@@ -67,34 +68,35 @@ pub(crate) fn check(recipe: &Recipe) -> Result<()> {
             || url.contains([' ', '"', '<', '>', '\\', '`'])
         {
             return Err(Error::new(format!("release.url {url:?} is no address of a page"))
+                .on("release.url")
                 .help("write one such as https://example.org/my-benchmark"));
         }
     }
     if release.ro_crate && release.date.is_none() {
         return Err(Error::new("release.ro_crate needs release.date: an RO-Crate says when it was published")
+            .on("release.ro_crate")
             .help("add date = \"YYYY-MM-DD\" under [release]"));
     }
     for (n, erratum) in recipe.errata.iter().enumerate() {
-        let at = |e: Error| e.at(format!("erratum {}", n + 1));
+        let key = |name: &str| format!("errata[{n}].{name}");
+        let fault = |name: &str, what: String, help: &str| Err(Error::new(what).on(key(name)).help(help));
         if erratum.rows.is_empty() {
-            return Err(at(Error::new("errata.rows is empty").help("name the rows by their ids")));
+            return fault("rows", "errata.rows is empty".to_owned(), "name the rows by their ids");
         }
         let distinct: BTreeSet<&String> = erratum.rows.iter().collect();
         if distinct.len() != erratum.rows.len() {
-            return Err(at(Error::new("errata.rows names a row twice").help("name each once")));
+            return fault("rows", "errata.rows names a row twice".to_owned(), "name each once");
         }
-        erratum.rows.iter().try_for_each(|id| line("errata.rows", id, 200)).map_err(at)?;
-        line("errata.what", &erratum.what, 2000).map_err(at)?;
-        if numbers(&erratum.since) > numbers(&release.version) {
-            return Err(at(Error::new(format!(
-                "errata.since is {}, later than this release, {}",
-                erratum.since, release.version
-            ))
-            .help("name the first version that has it")));
+        erratum.rows.iter().try_for_each(|id| line(&key("rows"), id, 200))?;
+        line(&key("what"), &erratum.what, 2000)?;
+        let (since, version) = (&erratum.since, &release.version);
+        if numbers(since) > numbers(version) {
+            let what = format!("errata.since is {since}, later than this release, {version}");
+            return fault("since", what, "name the first version that has it");
         }
-        if let Some(fixed) = erratum.fixed.as_ref().filter(|fixed| numbers(fixed) <= numbers(&erratum.since)) {
-            return Err(at(Error::new(format!("errata.fixed is {fixed}, not later than since, {}", erratum.since))
-                .help("name the first version without it, or leave the key out")));
+        if let Some(fixed) = erratum.fixed.as_ref().filter(|fixed| numbers(fixed) <= numbers(since)) {
+            let what = format!("errata.fixed is {fixed}, not later than since, {since}");
+            return fault("fixed", what, "name the first version without it, or leave the key out");
         }
     }
     Ok(())

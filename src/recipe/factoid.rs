@@ -2,10 +2,11 @@
 
 use super::{ModelName, Name};
 use crate::language::Language;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[slots]`: the grid of lengths and depths.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Slots {
     /// One of the paper's models: gives window, numbers of lengths and depths, and layout.
@@ -13,32 +14,38 @@ pub struct Slots {
     pub model: Option<ModelName>,
     /// The longest length, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 100, max = 100_000_000))]
     pub window: Option<u32>,
     /// What a length bounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length_of: Option<LengthOf>,
     /// So many lengths, evenly spaced from `first` to `window`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
     pub n_lengths: Option<u32>,
     /// The shortest of them, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 50, max = 100_000_000))]
     pub first: Option<u32>,
     /// The lengths themselves, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), inner(range(min = 50)), extend("uniqueItems" = true))]
     pub lengths: Option<Vec<u32>>,
     /// So many depths.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
     pub n_depths: Option<u32>,
     /// How they are spaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spacing: Option<Spacing>,
     /// The depths themselves, in percent with at most three decimals.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub depths: Option<Vec<Percent>>,
 }
 
 /// `slots.length_of`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LengthOf {
     /// The running text with its needle, as in the paper: prompts come out longer.
@@ -48,7 +55,7 @@ pub enum LengthOf {
 }
 
 /// `slots.spacing`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum Spacing {
     /// Close together near both ends (the paper's section 3.1): 100 / (1 + exp(-0.1 (x - 50))) for evenly spaced x from 0
     /// to 100, rounded to three decimals, the ends kept at 0 and 100.
@@ -97,7 +104,7 @@ impl<'de> Deserialize<'de> for Percent {
 
 /// One of `[[needles]]`: a sentence that is hidden, and the question for it. What is left out is the language pack's own
 /// of that name.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Factoid {
     /// Its name; the same in each language.
@@ -113,6 +120,7 @@ pub struct Factoid {
     pub question: Option<String>,
     /// The words of the needle that answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub answers: Option<Vec<String>>,
     /// Needles of one pair differ in one thing, such as a known and an invented place: their rows are joined by `pair_id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,7 +129,7 @@ pub struct Factoid {
 
 /// `prompt.layout`: how system message, document and question make a prompt. The paper prints its templates twice, in
 /// Table 6 with a line a part, in Table 7 (examples) with spaces and other tags; both are kept as printed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum Layout {
     /// The paper's "OpenAI template", Table 6: a line a part.
     #[serde(rename = "plain-table-6")]

@@ -1,10 +1,14 @@
 //! The recipe as it is written: what a release is, with every key's default. Opens nothing.
 
 mod about;
+pub mod draft;
 mod factoid;
+mod near;
+mod origin;
 mod passage;
 mod rag;
 mod read;
+pub mod schema;
 mod tokens;
 mod translation;
 mod values;
@@ -18,16 +22,18 @@ pub use rag::*;
 pub use read::BUILT_IN;
 pub use tokens::*;
 pub use translation::*;
+pub(crate) use values::tight;
 pub use values::{Haystack, Length, Name, OneOrMany, Pairs, QuestionLanguage, SeedSource, Task, TaskKey, Version};
 pub use written::WrittenBy;
 
 use crate::language::Language;
 use crate::story::AnswerSpread;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A recipe file.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// Name, version, seed, date and licence.
@@ -80,10 +86,14 @@ pub struct Recipe {
     /// What is wrong with rows of this version or an earlier one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errata: Vec<Erratum>,
+    /// The text that it was read from, for errors.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) origin: origin::Origin,
 }
 
 /// `[release]`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Release {
     /// Names the release's folder; lower-case letters, digits, `-` and `_`.
@@ -94,9 +104,11 @@ pub struct Release {
     pub seed: SeedSource,
     /// Date of the release (YYYY-MM-DD), printed on the card; none is printed otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
     pub date: Option<String>,
     /// Licence of the data: an SPDX identifier, or several joined by AND. It passes on the terms of all sources.
     #[serde(default = "Release::licence")]
+    #[schemars(regex(pattern = r"^[A-Za-z0-9.+ ()-]+$"))]
     pub licence: String,
     /// Publish sources together whose licences do not go together.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -144,7 +156,7 @@ impl Family {
 }
 
 /// `[source]`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Source {
     /// Simulated stories, bAbI's own, or questions about passages.
@@ -154,6 +166,7 @@ pub struct Source {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archive: Option<String>,
     /// Which of the source's splits are drawn from.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub splits: Vec<Split>,
     /// Name of a set of questions: ids begin with it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,7 +183,7 @@ impl Default for Source {
 }
 
 /// `source.kind`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceKind {
     /// Fresh stories from our own simulator.
@@ -186,7 +199,7 @@ pub enum SourceKind {
 }
 
 /// One of a source's splits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Split {
     /// The training questions.
@@ -209,10 +222,11 @@ impl Split {
 }
 
 /// `[stories]`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stories {
     /// Instances of each task, or of single source tasks.
+    #[schemars(schema_with = "schema::tasks")]
     pub tasks: BTreeMap<TaskKey, u32>,
     /// How the labels are spread (simulated stories only).
     pub answers: AnswerSpread,
@@ -228,21 +242,26 @@ impl Default for Stories {
 }
 
 /// `[grid]`. The keys from `needle` on are MLNeedle's, and unset in other families.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Grid {
     /// Languages of story, question and haystack.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub languages: Vec<Language>,
     /// Context lengths, `0k` for the bare story, or for the needle alone.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub lengths: Vec<Length>,
     /// Languages of the story; all of `languages` if unset.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub story: Option<Vec<Language>>,
     /// Languages of the needle; all of `languages` if unset.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub needle: Option<Vec<Language>>,
     /// Languages of the haystack, and `multilingual`; all of them if unset. Of stories: each story's own if unset.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub haystack: Option<Vec<Haystack>>,
     /// Which needles, or stories, stand in which haystacks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -252,15 +271,18 @@ pub struct Grid {
     pub question: Option<QuestionLanguage>,
     /// Where the needle stands.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub positions: Option<Vec<Position>>,
     /// Questions in each cell of languages, position and length.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 99_999))]
     pub samples: Option<u32>,
     /// How the questions of a cell are chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
     /// What is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub prompts: Option<Vec<PromptKind>>,
 }
 
@@ -284,7 +306,7 @@ impl Default for Grid {
 }
 
 /// `[distractors]`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Distractors {
     /// One kind, or a list of kinds.
@@ -292,6 +314,7 @@ pub struct Distractors {
     /// The paper's constraint on synthetic distractors.
     pub variant: Variant,
     /// Passages in the pool.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub pool: u32,
 }
 
@@ -302,7 +325,7 @@ impl Default for Distractors {
 }
 
 /// `distractors.kind`
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Short passages of our own generator that read like the stories.
@@ -328,7 +351,7 @@ impl Kind {
 }
 
 /// `distractors.variant`: what a synthetic distractor shares with the story's facts (the paper's section 2.4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Variant {
     /// Any event, any object.
@@ -340,7 +363,7 @@ pub enum Variant {
 }
 
 /// `[retrieval]`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retrieval {
     /// What turns text into vectors.
@@ -365,7 +388,7 @@ impl Default for Retrieval {
 }
 
 /// `retrieval.embedder`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EmbedderName {
     /// Hashed character n-grams: embedded, integers only.
@@ -375,7 +398,7 @@ pub enum EmbedderName {
 }
 
 /// `retrieval.engine`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
     /// By the size of the pool.
@@ -387,7 +410,7 @@ pub enum Engine {
 }
 
 /// `retrieval.ranking`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ranking {
     /// By the sum of the scores over the recipe's languages: the same passages in all of them.
@@ -397,7 +420,7 @@ pub enum Ranking {
 }
 
 /// `retrieval.query`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Query {
     /// The story's facts and its question.
@@ -407,10 +430,11 @@ pub enum Query {
 }
 
 /// `[budget]`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
     /// Tokens in one `k`: 1000 or 1024.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub unit: u32,
     /// Tokens left for the answer: one number, or one for each strategy.
     pub answer: Allowance,
@@ -441,7 +465,7 @@ impl Default for Budget {
 }
 
 /// `budget.counts`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
     /// The whole prompt, the answer and the chat template.
@@ -474,26 +498,29 @@ impl Budget {
 }
 
 /// `budget.answer`
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a number of tokens, or a table of strategies and numbers")]
 pub enum Allowance {
     /// The same for every strategy.
     Same(u32),
     /// By strategy.
-    Each(BTreeMap<Strategy, u32>),
+    Each(#[schemars(schema_with = "schema::by_strategy::<u32>")] BTreeMap<Strategy, u32>),
 }
 
 /// `[prompt]`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Prompt {
     /// Prompting strategies.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub strategies: Vec<Strategy>,
     /// Templates of strategies, in place of the program's own (see `family::reasoning::template`).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::by_strategy::<String>")]
     pub templates: BTreeMap<Strategy, String>,
     /// Worked examples of a few-shot prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 16))]
     pub examples: Option<u32>,
     /// Language of the instruction.
     pub instruction_language: InstructionLanguage,
@@ -501,6 +528,7 @@ pub struct Prompt {
     pub order: Order,
     /// Number of the first passage.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000))]
     pub first_label: Option<u32>,
     /// What the middle is the middle of.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -546,7 +574,7 @@ impl Prompt {
 }
 
 /// `prompt.strategies` (the paper's section 3.3)
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
     /// Instruction, context, question.
@@ -560,6 +588,10 @@ pub enum Strategy {
 }
 
 impl Strategy {
+    /// All, in order.
+    pub const ALL: [Strategy; 4] =
+        [Strategy::ZeroShot, Strategy::Translation, Strategy::ChainOfThought, Strategy::FewShot];
+
     /// As recipes and columns write it.
     pub fn name(self) -> &'static str {
         match self {
@@ -572,7 +604,7 @@ impl Strategy {
 }
 
 /// `prompt.instruction_language`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InstructionLanguage {
     /// The story's own.
@@ -584,7 +616,7 @@ pub enum InstructionLanguage {
 }
 
 /// `prompt.order`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Most similar first.

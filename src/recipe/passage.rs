@@ -2,11 +2,12 @@
 
 use super::{OneOrMany, Split};
 use crate::language::Language;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// `[haystack]`: the passages that are no needles.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Collection {
     /// Format of the files.
@@ -22,6 +23,7 @@ pub struct Collection {
     /// Split that `{split}` stands for.
     pub split: Split,
     /// Passages that are drawn, the same in every language. (All of a SQuAD file's are taken.)
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub sample: u32,
     /// What a line of a text file is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +49,7 @@ impl Default for Collection {
 }
 
 /// `haystack.kind`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CollectionKind {
     /// Lines of `pid<TAB>passage`, as mMARCO has them.
@@ -61,7 +63,7 @@ pub enum CollectionKind {
 }
 
 /// `haystack.lines`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Lines {
     /// Lines of a paragraph are wrapped: a blank line ends it.
@@ -71,7 +73,7 @@ pub enum Lines {
 }
 
 /// `grid.positions`: where the needle is asked to stand among the passages.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Position {
     /// Before all others.
@@ -97,7 +99,7 @@ impl Position {
 }
 
 /// `grid.choice`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
     /// In one seeded order, those first that are in most languages, so that cells share as many as they can.
@@ -107,7 +109,7 @@ pub enum Choice {
 }
 
 /// `grid.prompts`: the paper's two prompts (its appendix, Prompt Templates).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptKind {
     /// The answer is asked for.
@@ -127,7 +129,7 @@ impl PromptKind {
 }
 
 /// `[embedding]`: a sentence-transformer in ONNX form.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Embedding {
     /// Name of the model's folder (under `--models`), and of its pins: `<model>/<file>`.
@@ -159,7 +161,7 @@ impl Default for Embedding {
 }
 
 /// `embedding.pooling`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pooling {
     /// Mean over the tokens.
@@ -169,7 +171,7 @@ pub enum Pooling {
 }
 
 /// `prompt.middle`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Middle {
     /// As many tokens of distractors before as after.
@@ -179,7 +181,7 @@ pub enum Middle {
 }
 
 /// `prompt.last`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Last {
     /// Left out: passages are whole.

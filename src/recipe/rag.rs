@@ -3,15 +3,18 @@
 use crate::error::Result;
 use crate::fail;
 use crate::reranker::CommandSettings;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[rag]`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rag {
     /// What ranks the sentences.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub retrievers: Vec<Retriever>,
     /// How many sentences are kept.
+    #[schemars(length(min = 1), inner(range(min = 1, max = 100_000)), extend("uniqueItems" = true))]
     pub top_k: Vec<u32>,
     /// Their order in the prompt.
     pub order: RagOrder,
@@ -34,20 +37,24 @@ impl Default for Rag {
 impl Rag {
     /// Refuses what makes no sense.
     pub(crate) fn check(&self) -> Result<()> {
-        if let Some(k) = self.top_k.iter().find(|k| !(1..=100_000).contains(*k)) {
-            fail!("rag.top_k names {k}, expected 1 to 100000 sentences");
+        if let Some((n, k)) = self.top_k.iter().enumerate().find(|(_, k)| !(1..=100_000).contains(*k)) {
+            fail!(on format!("rag.top_k[{n}]"); "rag.top_k names {k}, expected 1 to 100000 sentences");
         }
         match (&self.reranker, self.retrievers.contains(&Retriever::Command)) {
-            (None, true) => fail!("rag.retrievers names command, but rag.reranker does not say which program"),
-            (Some(_), false) => fail!("rag.reranker does nothing: rag.retrievers does not name command"),
-            (Some(settings), true) => settings.check(),
+            (None, true) => {
+                fail!(on "rag.retrievers"; "rag.retrievers names command, but rag.reranker does not say which program")
+            }
+            (Some(_), false) => {
+                fail!(key "rag.reranker"; "rag.reranker does nothing: rag.retrievers does not name command")
+            }
+            (Some(settings), true) => settings.check().map_err(|e| e.under("rag.reranker")),
             (None, false) => Ok(()),
         }
     }
 }
 
 /// `rag.retrievers`
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Retriever {
     /// By similarity under the recipe's embedder.
@@ -70,7 +77,7 @@ impl Retriever {
 }
 
 /// `rag.order`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RagOrder {
     /// As they stand in the whole prompt, as the paper says.

@@ -1,5 +1,6 @@
 //! Reads and writes recipes: what is unknown, or does nothing, is refused.
 
+use super::origin::Origin;
 use super::{CollectionKind, EmbedderName, Family, Kind, Length, OneOrMany, Recipe, SourceKind};
 use crate::error::{Error, Result};
 use crate::fail;
@@ -9,21 +10,21 @@ use std::path::Path;
 impl Recipe {
     /// Reads a recipe's text. `name` stands in errors, which point at the line.
     pub fn parse(name: &str, text: &str) -> Result<Recipe> {
-        let fault = |e: toml::de::Error| {
-            let text = e.to_string();
-            Error::new(text.trim_end().to_owned()).at(format!("recipe {name}"))
-        };
+        let origin = Origin::new(name, text);
+        let fault = |e: toml::de::Error| origin.fault(&e);
         // Languages that the recipe itself brings must be known before the rest is read.
         if let Ok(table) = toml::from_str::<toml::Table>(text) {
             let guests = table.get("translation").and_then(|section| section.get("languages"));
             for code in guests.and_then(|all| all.as_table()).into_iter().flat_map(|all| all.keys()) {
-                Language::guest(code).map_err(|e| e.at("translation.languages").at(format!("recipe {name}")))?;
+                let named = format!("translation.languages.{code}");
+                Language::guest(code).map_err(|e| origin.point(e.at("translation.languages").on_key(named)))?;
             }
         }
         let mut recipe: Recipe = toml::from_str(text).map_err(fault)?;
         let written: toml::Table = toml::from_str(text).map_err(fault)?;
-        recipe.refuse_foreign(&written).map_err(|e| e.at(format!("recipe {name}")))?;
+        recipe.refuse_foreign(&written).map_err(|e| origin.point(e))?;
         recipe.fill_defaults(&written);
+        recipe.origin = origin;
         Ok(recipe)
     }
 
@@ -83,16 +84,17 @@ impl Recipe {
                     name.trim_end_matches('.'),
                     family.name()
                 ))
-                .help("remove it"));
+                .on_key(name.trim_end_matches('.'))
+                .help(format!("remove it; it is for source.kind = {}", kinds_of(only).join(" or "))));
             }
         }
         if written.contains_key("haystack") && family == Family::Reasoning && !self.reads_passages() {
-            fail!(
+            fail!(key "haystack";
                 "[haystack] does nothing here: only distractors.kind = \"natural\" and MLNeedle's recipes read passages"
             );
         }
         if written.contains_key("embedding") && self.retrieval.embedder != EmbedderName::Onnx {
-            fail!("[embedding] does nothing here: it describes the model of retrieval.embedder = \"onnx\"");
+            fail!(key "embedding"; "[embedding] does nothing here: it describes the model of retrieval.embedder = \"onnx\"");
         }
         Ok(())
     }
@@ -140,9 +142,20 @@ impl Recipe {
             return Ok((format!("{name} (built in)"), Recipe::parse(name, text)?));
         }
         let known: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+        let near = super::near::nearest(stem, &known).map_or(String::new(), |name| format!("did you mean {name}? "));
         Err(Error::new(format!("no recipe {argument:?}: no such file, none under recipes/, none built in"))
-            .help(format!("built in are {}", known.join(", "))))
+            .help(format!("{near}built in are {}", known.join(", "))))
     }
+}
+
+/// The values of `source.kind` that make a recipe one of these families.
+fn kinds_of(families: &[Family]) -> Vec<&'static str> {
+    let kinds = |family: &Family| match family {
+        Family::Reasoning => vec!["\"simulate\"", "\"babi\"", "\"released\""],
+        Family::Passage => vec!["\"squad\""],
+        Family::Factoid => vec!["\"text\""],
+    };
+    families.iter().flat_map(kinds).collect()
 }
 
 /// The lengths of the MLNeedle paper.
@@ -154,7 +167,7 @@ const FACTOIDS: &[Family] = &[Family::Factoid];
 const RANKED: &[Family] = &[Family::Reasoning, Family::Passage];
 
 /// Keys that only some families have; an empty key is the whole section.
-const KEYS: &[(&str, &str, &[Family])] = &[
+pub(super) const KEYS: &[(&str, &str, &[Family])] = &[
     ("stories", "", STORIES),
     ("distractors", "", STORIES),
     ("retrieval", "query", STORIES),

@@ -2,11 +2,12 @@
 
 use super::{Layout, Name};
 use crate::hash::Digest;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// `[tokens]`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tokens {
     /// The tokenizer that lengths are counted with: an embedded one (`o200k_base`, `cl100k_base`), or any name that
@@ -46,7 +47,7 @@ impl Tokens {
 }
 
 /// `tokens.special`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Special {
     /// Only the prompt's own tokens.
@@ -63,7 +64,7 @@ impl Special {
 }
 
 /// `[tokens.files.<name>]`: a Hugging Face `tokenizer.json`, or a Tekken file of Mistral's.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokenizerFile {
     /// Its path: under `--models` or `--data`, or as it stands.
@@ -78,7 +79,7 @@ pub struct TokenizerFile {
 }
 
 /// `budget.fit`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fit {
     /// A prompt fits its length under the primary tokenizer.
@@ -95,7 +96,7 @@ impl Fit {
 }
 
 /// `budget.by`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
     /// Each language's prompts are as long as the length allows: cheap languages hold more distractors.

@@ -2,6 +2,7 @@
 
 use crate::language::Language;
 use crate::story::SourceTask;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -32,6 +33,11 @@ impl FromStr for Length {
         canonical
             .ok_or_else(|| format!("`{text}` is not a length, expected a number of thousands such as 0k, 8k or 128k"))
     }
+}
+
+/// Flags may have spaces around a value, recipes not.
+pub(crate) fn tight(text: &str) -> std::result::Result<(), String> {
+    if text.trim() == text { Ok(()) } else { Err(format!("`{text}` has spaces around it")) }
 }
 
 /// Language of a haystack.
@@ -142,6 +148,11 @@ impl<'de> Deserialize<'de> for Pairs {
             let parts = text.split_once('-').ok_or_else(|| {
                 D::Error::custom(format!("`{text}` is no pair, expected needle-haystack such as de-multilingual"))
             })?;
+            [parts.0, parts.1]
+                .map(tight)
+                .into_iter()
+                .collect::<std::result::Result<(), _>>()
+                .map_err(D::Error::custom)?;
             Ok((parts.0.parse().map_err(D::Error::custom)?, parts.1.parse().map_err(D::Error::custom)?))
         };
         match OneOrMany::<String>::deserialize(deserializer)? {
@@ -169,7 +180,9 @@ macro_rules! as_text {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+                let text = String::deserialize(deserializer)?;
+                crate::recipe::tight(&text).map_err(serde::de::Error::custom)?;
+                text.parse().map_err(serde::de::Error::custom)
             }
         }
     )*};
@@ -178,7 +191,7 @@ macro_rules! as_text {
 as_text!(Length, Haystack, QuestionLanguage, TaskKey);
 
 /// One value or a list of them.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum OneOrMany<T> {
     /// One.
@@ -262,7 +275,7 @@ checked_text! {
 }
 
 /// Where the seed is: in the recipe, or held out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     untagged,

@@ -11,6 +11,7 @@ use crate::fail;
 use crate::hash::Digest;
 use crate::pinfile::parameters_digest;
 use crate::translator::program::{Program, Talk, unlike};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value, json};
 use std::collections::BTreeSet;
@@ -18,16 +19,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A program that scores.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CommandSettings {
     /// The program and its arguments.
+    #[schemars(length(min = 1))]
     pub command: Vec<String>,
     /// Which model it runs, with its version: for people, and so that another model is another pin.
+    #[schemars(length(min = 1))]
     pub model: String,
     /// Sentences a line at most: what is answered line by line is kept line by line.
+    #[schemars(range(min = 1, max = 100_000))]
     pub batch: u32,
     /// A silent program is given up after so long.
+    #[schemars(range(min = 1, max = 86_400))]
     pub timeout_seconds: u32,
 }
 
@@ -44,16 +49,16 @@ impl CommandSettings {
     /// Refuses what makes no sense; the error begins with the key.
     pub fn check(&self) -> Result<()> {
         if self.command.first().is_none_or(|program| program.trim().is_empty()) {
-            fail!("command: a reranker needs a program, such as command = [\"./rerank\", \"--fast\"]");
+            fail!(on "command"; "command: a reranker needs a program, such as command = [\"./rerank\", \"--fast\"]");
         }
         if self.model.trim().is_empty() {
-            fail!("model: say which model the program runs, such as model = \"name, version\"");
+            fail!(on "model"; "model: say which model the program runs, such as model = \"name, version\"");
         }
         for (key, value, range) in
             [("batch", self.batch, 1..=100_000), ("timeout_seconds", self.timeout_seconds, 1..=86_400)]
         {
             if !range.contains(&value) {
-                fail!("{key}: {value} is not in {} to {} of a reranker", range.start(), range.end());
+                fail!(on key; "{key}: {value} is not in {} to {} of a reranker", range.start(), range.end());
             }
         }
         Ok(())

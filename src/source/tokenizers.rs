@@ -17,15 +17,20 @@ pub fn ledger(recipe: &Recipe, options: &Options) -> Result<Ledger> {
     refuse_idle(recipe, options)?;
     let mut all = Vec::new();
     let mut failed: Vec<String> = Vec::new();
-    for name in recipe.tokens.names() {
+    let mut key = None;
+    for (n, name) in recipe.tokens.names().enumerate() {
         match open(name, recipe.tokens.files.get(name), options) {
             Ok(tokenizer) => all.push(tokenizer),
-            Err(e) => failed.push(e.to_string()),
+            Err(e) => {
+                let stands = n.checked_sub(1).map_or("tokens.primary".to_owned(), |n| format!("tokens.also[{n}]"));
+                key.get_or_insert(stands);
+                failed.push(e.to_string());
+            }
         }
     }
     match failed.len() {
         0 => Ok(Ledger::new(all, recipe.budget.fit, recipe.tokens.special)),
-        _ => Err(Error::new(failed.join("\n"))),
+        _ => Err(Error::new(failed.join("\n")).on(key.unwrap_or_default())),
     }
 }
 
@@ -67,12 +72,16 @@ fn refuse_idle(recipe: &Recipe, options: &Options) -> Result<()> {
     let keys = recipe.tokens.files.keys().map(|name| (name.0.as_str(), "tokens.files"));
     for (name, place) in flags.chain(keys) {
         if Tokenizer::embedded(name).is_some() {
-            return Err(Error::new(format!("{place} gives a file for {name}, which is embedded")).help("remove it"));
+            return Err(Error::new(format!("{place} gives a file for {name}, which is embedded"))
+                .on_key(format!("tokens.files.{name}"))
+                .help("remove it"));
         }
         if !recipe.tokens.names().any(|known| known.0 == name) {
             let names: Vec<&str> = recipe.tokens.names().map(|known| known.0.as_str()).collect();
             let what = format!("{place} names {name}, which is no tokenizer of the recipe");
-            return Err(Error::new(what).help(format!("it has {}", names.join(", "))));
+            return Err(Error::new(what)
+                .on_key(format!("tokens.files.{name}"))
+                .help(format!("it has {}", names.join(", "))));
         }
     }
     Ok(())

@@ -55,7 +55,7 @@ const OF_SCRIPT: usize = 900;
 const FUNCTION_WORDS: usize = 15;
 
 /// What a passage takes over from its fact.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Constraint {
     /// What is done, once, by another and to another thing.

@@ -10,7 +10,7 @@ use crate::seed::{Rng, Seed};
 use serde::{Deserialize, Serialize};
 
 /// How the answers of a build are spread.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerSpread {
     /// Labels as even as the task allows, and trivial answerers held at chance.

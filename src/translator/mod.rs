@@ -130,7 +130,7 @@ pub trait Engine: Send {
 }
 
 /// `engine`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineName {
     /// Cloud Translation, version 2, over REST.

@@ -3,6 +3,7 @@
 use super::{ENGINES, EngineName};
 use crate::error::{Error, Result};
 use crate::fail;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ Keep the meaning exactly; add nothing and leave nothing out. Answer with the tra
 notes or explanations.\n\n{text}";
 
 /// A service and how it is asked. Every key may be left out.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Which engine.
@@ -26,6 +27,7 @@ pub struct Settings {
     /// What a chat model is told, with `{source_language}`, `{target_language}` and `{text}`.
     pub prompt: String,
     /// Of translations by a chat model or a command, in thousandths.
+    #[schemars(range(min = 0, max = 2000))]
     pub temperature: u32,
     /// Most tokens of an answer of a chat model or a command; 0 leaves it to them.
     pub max_tokens: u32,
@@ -36,14 +38,18 @@ pub struct Settings {
     /// Texts a request; 0 for the engine's usual number.
     pub batch: u32,
     /// Requests at once.
+    #[schemars(range(min = 1, max = 64))]
     pub parallel: u32,
     /// Requests a minute; 0 for no limit.
     pub per_minute: u32,
     /// Failures in a row of one request that are borne.
+    #[schemars(range(min = 0, max = 100))]
     pub retries: u32,
     /// Wait after the first failure, in milliseconds; it doubles with each, up to a minute.
+    #[schemars(range(min = 1, max = 60_000))]
     pub back_off: u32,
     /// A request, or a silent program, is given up after so long.
+    #[schemars(range(min = 1, max = 86_400))]
     pub timeout_seconds: u32,
     /// Price of a million characters, in millionths of the money's unit. Of chat models: characters sent and received.
     pub price: u64,
@@ -90,37 +96,37 @@ impl Settings {
         if engine.http {
             self.check_endpoint()?;
             if !self.command.is_empty() {
-                fail!("command: {word} is a service, no program: leave it out, or say engine = \"command\"");
+                fail!(key "command"; "command: {word} is a service, no program: leave it out, or say engine = \"command\"");
             }
         } else {
             if self.command.first().is_none_or(|program| program.trim().is_empty()) {
-                fail!("command: engine {word} needs a program, such as command = [\"./translate\", \"--fast\"]");
+                fail!(on "command"; "command: engine {word} needs a program, such as command = [\"./translate\", \"--fast\"]");
             }
             for (key, set) in [("endpoint", !self.endpoint.is_empty()), ("per_minute", self.per_minute != 0)] {
                 if set {
-                    fail!("{key}: means nothing for engine {word}, whose program does its own asking: leave it out");
+                    fail!(key key; "{key}: means nothing for engine {word}, whose program does its own asking: leave it out");
                 }
             }
         }
         if engine.chat {
             if self.model.trim().is_empty() {
-                fail!("model: engine {word} needs the name of a model");
+                fail!(on "model"; "model: engine {word} needs the name of a model");
             }
             self.check_prompt()?;
         } else if self.prompt != DEFAULT_PROMPT {
-            fail!("prompt: engine {word} takes none, only {chat}");
+            fail!(key "prompt"; "prompt: engine {word} takes none, only {chat}");
         }
         if !engine.models && !self.model.is_empty() {
-            fail!("model: engine {word} has none to choose from: leave it out");
+            fail!(key "model"; "model: engine {word} has none to choose from: leave it out");
         }
         if !engine.completes && (self.temperature, self.max_tokens) != (0, 0) {
             let key = if self.temperature != 0 { "temperature" } else { "max_tokens" };
-            fail!("{key}: means nothing for engine {word}: leave it out");
+            fail!(key key; "{key}: means nothing for engine {word}: leave it out");
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if !self.key_env.chars().all(plain) || self.key_env.starts_with(|c: char| c.is_ascii_digit()) {
             // What stands there may be the key itself.
-            fail!("key_env: expected the name of an environment variable, which holds the key, never the key");
+            fail!(on "key_env"; "key_env: expected the name of an environment variable, which holds the key, never the key");
         }
         let most = engine.batch.1;
         for (key, value, range) in [
@@ -132,11 +138,11 @@ impl Settings {
             ("timeout_seconds", self.timeout_seconds, 1..=86_400),
         ] {
             if !range.contains(&value) {
-                fail!("{key}: {value} is not in {} to {} of engine {word}", range.start(), range.end());
+                fail!(on key; "{key}: {value} is not in {} to {} of engine {word}", range.start(), range.end());
             }
         }
         if self.max_cost > 0 && self.price == 0 {
-            fail!("max_cost: nothing can be reckoned without a price: give the price of a million characters");
+            fail!(on "max_cost"; "max_cost: nothing can be reckoned without a price: give the price of a million characters");
         }
         Ok(())
     }
@@ -145,13 +151,13 @@ impl Settings {
         let address = self.address();
         let word = self.engine.record().word;
         if address.is_empty() {
-            fail!("endpoint: engine {word} needs the address of a service, such as \"http://localhost:8000/v1\"");
+            fail!(on "endpoint"; "endpoint: engine {word} needs the address of a service, such as \"http://localhost:8000/v1\"");
         }
         let rest = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"));
         let odd = |c: char| c.is_whitespace() || c.is_control() || "@?#".contains(c);
         if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/') || rest.contains(odd)) {
             // It is not shown: a key may be in it.
-            fail!("endpoint: expected http:// or https:// with a host and a path, without user, query or fragment");
+            fail!(on "endpoint"; "endpoint: expected http:// or https:// with a host and a path, without user, query or fragment");
         }
         Ok(())
     }
@@ -161,12 +167,12 @@ impl Settings {
             if let Piece::Field(name) = piece
                 && !FIELDS.contains(&name)
             {
-                fail!("prompt: unknown field {{{name}}}, known are {{{}}}", FIELDS.join("}, {"));
+                fail!(on "prompt"; "prompt: unknown field {{{name}}}, known are {{{}}}", FIELDS.join("}, {"));
             }
         }
         for field in ["text", "target_language"] {
             if !pieces(&self.prompt).contains(&Piece::Field(field)) {
-                fail!("prompt: it lacks {{{field}}}");
+                fail!(on "prompt"; "prompt: it lacks {{{field}}}");
             }
         }
         Ok(())
