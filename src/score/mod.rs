@@ -1,7 +1,20 @@
 //! Scores what models answered to the prompts of a release.
 
+mod extract;
+mod find;
+pub mod metrics;
+pub mod paired;
+mod predictions;
+mod report;
+mod rule;
+mod run;
+mod tongue;
 mod words;
 
+pub use predictions::{Place, Prediction, Predictions};
+pub use report::{Group, Lengths, Options, Report, report, write_rows};
+pub use rule::{Gold, Rule, Scorer, Verdict};
+pub use run::{Faults, Scored, check_columns, gold, score};
 pub use words::{KINDS, LanguageWords, Words};
 
 use crate::error::{Error, Result};

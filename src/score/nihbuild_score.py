@@ -364,7 +364,6 @@ def _longest(hits):
 
 
 _BOUNDARY = frozenset(".,;:!?()[]{}\"'/|=<>\u3002\u3001\u060c\u061b\u061f\u0964\u0965\u06d4\u2026\u2192")
-_SENTENCE = frozenset(".!?|\u3002\u061f\u0964\u0965\u06d4")
 
 
 def _bounds(text, n):
@@ -726,7 +725,11 @@ class _Language:
             cuts += [(start, end) for start, end, _, _ in _find(text, [(word, 0)], self.proclitics, ())]
         cuts = [(s, e) for s, e in cuts if not any(h[0] < e and s < h[1] for h in hits)]
         for n in range(len(text)):
-            if _bounds(text, n) and not any(h[0] <= n < h[1] for h in hits):
+            if any(h[0] <= n < h[1] for h in hits):
+                continue
+            if _bounds(text, n):
+                cuts.append((n, n + 1))
+            elif commas and text[n] == _WAW and _WAW in self.proclitics and text[n - 1:n] == " " and text[n + 1:n + 2] not in ("", " "):
                 cuts.append((n, n + 1))
         clauses = []
         at = 0
@@ -740,20 +743,24 @@ class _Language:
         known = [any(s <= h[0] < e for h in hits) for s, e, _ in clauses]
         for n, (start, end, _) in enumerate(clauses):
             words = text[start:end].strip(" ")
-            if known[n] or not words or words in self.fillers or not _is_short(words):
-                continue
             before = clauses[n - 1][2] if n else ""
             after = clauses[n][2]
-            joins = lambda cut: cut in separators or (commas and cut in (",", "\u3001", "\u060c", ";", "|", "/")) or cut == "/"
+            if known[n] or not words or words in self.fillers or not _is_short(words, 2 if before == _WAW else 3):
+                continue
+            joins = lambda cut: cut in separators or cut == "/" or commas and cut in _COMMAS
             if n and known[n - 1] and joins(before) or n + 1 < len(clauses) and known[n + 1] and joins(after):
                 return True
         return False
 
 
-def _is_short(words):
+_WAW = "\u0648"
+_COMMAS = (",", "\u3001", "\u060c", ";", "|", _WAW)
+
+
+def _is_short(words, most):
     if any(_is_ideograph(c) for c in words):
         return len(words) <= 4
-    return len(words.split(" ")) <= 3
+    return len(words.split(" ")) <= most
 
 
 class Scorer:
@@ -963,7 +970,8 @@ def _by_language(row):
 
 def _bare(text):
     """A text without the marks that part its clauses."""
-    return " ".join("".join(" " if _bounds(text, n) else c for n, c in enumerate(text)).split(" ")).strip(" ") if text else text
+    plain = "".join(" " if _bounds(text, n) else c for n, c in enumerate(text))
+    return " ".join(word for word in plain.split(" ") if word)
 
 
 _SIGNS = frozenset("%+#\u00b0\u2030$") | _within((0xA2, 0xA5), (0x20A0, 0x20CF))
