@@ -50,8 +50,8 @@ impl Tongue {
         let mut nothing = named([&words.nothing], Clitics::Before);
         nothing.extend(none.iter().cloned());
         let parts = [words.or.clone(), words.and.clone()].concat();
-        let after_parts = [parts.clone(), words.because.clone(), words.then.clone()].concat();
-        let separators = [parts.clone(), words.then.clone()].concat();
+        let parts = [parts, words.then.clone()].concat();
+        let after_parts = [parts.clone(), words.because.clone()].concat();
         let mut entities = HashMap::new();
         for (kind, _) in super::KINDS {
             let mut known = HashMap::new();
@@ -69,7 +69,7 @@ impl Tongue {
             nothing: Forms::new(nothing)?,
             negations: Forms::bare(&words.negations, DENY, Clitics::Before)?,
             or: Forms::bare(&words.or, 0, Clitics::Before)?,
-            separators: Forms::bare(&separators, 0, Clitics::Before)?,
+            separators: Forms::bare(&parts, 0, Clitics::Before)?,
             parts,
             after_parts,
             entities,
@@ -220,32 +220,30 @@ impl Tongue {
             }
         }
         cuts.sort_unstable();
-        let mut clauses: Vec<(usize, usize, &str)> = Vec::new();
-        let mut at = 0;
+        let mut clauses: Vec<(&str, &str, &str, bool)> = Vec::new();
+        let (mut at, mut before) = (0, "");
+        cuts.push((text.len(), text.len()));
         for (start, end) in cuts {
             if start < at {
                 at = at.max(end);
                 continue;
             }
-            clauses.push((at, start, &text[start..end]));
+            let clause = text[at..start].trim_matches(' ');
+            if !clause.is_empty() {
+                let known = hits.iter().any(|h| at <= h.start && h.start < start);
+                clauses.push((clause, before, &text[start..end], known));
+            }
+            before = &text[start..end];
             at = end;
         }
-        clauses.push((at, text.len(), ""));
-        let known = |n: usize| hits.iter().any(|h| clauses[n].0 <= h.start && h.start < clauses[n].1);
+        let known = |n: usize| clauses.get(n).is_some_and(|clause| clause.3);
         (0..clauses.len()).any(|n| {
-            let (start, end, after) = clauses[n];
-            let clause = text[start..end].trim_matches(' ');
-            let before = n.checked_sub(1).map_or("", |n| clauses[n].2);
+            let (clause, before, after, is_known) = clauses[n];
             let most = if before.chars().eq([WAW]) { 2 } else { 3 };
-            if known(n)
-                || clause.is_empty()
-                || self.words.fillers.iter().any(|f| f == clause)
-                || !is_short(clause, most)
-            {
+            if is_known || self.words.fillers.iter().any(|f| f == clause) || !is_short(clause, most) {
                 return false;
             }
-            n > 0 && known(n - 1) && is_separator(before)
-                || n + 1 < clauses.len() && known(n + 1) && is_separator(after)
+            n > 0 && known(n - 1) && is_separator(before) || known(n + 1) && is_separator(after)
         })
     }
 
