@@ -222,3 +222,228 @@ fn cases_in_rust_and_python() {
     let differ = differences(Rule::Sound, &rows, &cases);
     assert!(differ.is_empty(), "{} of {}:\n{}", differ.len(), cases.len(), differ.join("\n"));
 }
+
+/// Outputs as models garble them: cut, repeated, in other letters and digits, with words of any language in between.
+fn mutated(rows: &[Gold], cases: &[Case], n: usize) -> Vec<Case> {
+    const BITS: [&str; 36] = [
+        " ",
+        "\n",
+        ", ",
+        ".",
+        "?",
+        ":",
+        " or ",
+        " and ",
+        " not ",
+        "\"",
+        "{\"answer\": \"",
+        "\"}",
+        "**",
+        "```",
+        "1",
+        "2",
+        "٣",
+        "५",
+        "no",
+        "yes",
+        "不",
+        "或",
+        "、",
+        "。",
+        " y ",
+        " und ",
+        " và ",
+        " या ",
+        "و",
+        "ال",
+        "\u{200b}",
+        "\u{301}",
+        "<think>",
+        "</think>",
+        "answer is ",
+        "\\u00e9",
+    ];
+    let mut rng = Seed::new("score test").derive("mutations", "");
+    let mut made = Vec::new();
+    for _ in 0..n {
+        let case = &cases[rng.below(cases.len())];
+        let mut text: Vec<char> = case.output.chars().collect();
+        for _ in 0..1 + rng.below(3) {
+            let at = rng.below(text.len() + 1);
+            match rng.below(6) {
+                0 if at < text.len() => {
+                    text.remove(at);
+                }
+                1 => text.truncate(at),
+                2 => {
+                    let other: Vec<char> = cases[rng.below(cases.len())].output.chars().collect();
+                    text.splice(at..at, other);
+                }
+                3 if at + 1 < text.len() => text.swap(at, at + 1),
+                4 => text = text.iter().flat_map(|c| c.to_uppercase()).collect(),
+                _ => {
+                    text.splice(at..at, rng.pick(&BITS).chars());
+                }
+            }
+        }
+        // Half of them as an answer to any row.
+        let row = if rng.chance(1, 2) { case.row } else { rng.below(rows.len()) };
+        let english = rng.chance(1, 10).then(|| cases[rng.below(cases.len())].output.clone());
+        made.push(Case { row, output: text.into_iter().collect(), english, want: None });
+    }
+    made
+}
+
+#[test]
+fn mutated_outputs_in_rust_and_python() {
+    let (rows, cases) = table();
+    let made = mutated(&rows, &cases, 4000);
+    let differ = differences(Rule::Sound, &rows, &made);
+    assert!(differ.is_empty(), "{} of {}:\n{}", differ.len(), made.len(), differ[..differ.len().min(40)].join("\n"));
+    // They are not all wrong, and not all right.
+    let scorer = Scorer::new(Words::of_packs(&packs()).unwrap(), Rule::Sound).unwrap();
+    let right = made.iter().filter(|c| {
+        let v = scorer.score(&c.output, &rows[c.row], None).unwrap();
+        v.exact.or(v.existence) == Some(true)
+    });
+    let right = right.count();
+    assert!((400..3600).contains(&right), "{right} are right");
+}
+
+#[test]
+fn other_rules_in_rust_and_python() {
+    let (rows, mut cases) = table();
+    cases.iter_mut().for_each(|case| case.want = None);
+    for rule in [Rule::Contains, Rule::Released] {
+        let differ = differences(rule, &rows, &cases);
+        assert!(differ.is_empty(), "{}", differ.join("\n"));
+    }
+}
+
+#[test]
+fn normal_form_in_python() {
+    let (rows, cases) = table();
+    let mut texts: Vec<String> = mutated(&rows, &cases, 1500).into_iter().map(|c| c.output).collect();
+    texts.extend(
+        [
+            "1,000 1.000 1'000 1,00,000 1.234,5 12.05.1990 3.14 0.5 007,000",
+            "x² ½ ⑤5 5²",
+            "hoà hòa thuý thúy quý",
+            "İstanbul ILIK ıi",
+            "Straße STRASSE ẞ",
+            "किताबें हिन्दी हिंदी गयी गई क़लम",
+            "أَهْلًا وسهلاً مسؤول ى ة",
+            "中 文 「引」 ・ １２％ 5 %",
+            "a\u{a0}b 1\u{a0}000 1\u{202f}000\u{202f}000",
+        ]
+        .map(str::to_owned),
+    );
+    // Every letter, mark and digit of the languages' scripts.
+    for block in [
+        0x20..0x250u32,
+        0x300..0x370,
+        0x600..0x700,
+        0x900..0x980,
+        0x1e00..0x1f00,
+        0x2000..0x2070,
+        0x3000..0x3100,
+        0x4e00..0x4f00,
+        0xff00..0xff70,
+    ] {
+        texts.extend(block.filter_map(char::from_u32).map(|c| format!("a{c}b {c} 1{c}2")));
+    }
+    let words = Words::of_packs(&packs()).unwrap();
+    let (_, theirs) = python(&words, Rule::Sound, &rows, &[], &texts);
+    let wrong: Vec<String> = texts
+        .iter()
+        .zip(&theirs)
+        .filter(|(t, n)| normalize(t) != **n)
+        .map(|(t, n)| format!("{t:?}: {:?} and {n:?}", normalize(t)))
+        .collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), texts.len(), wrong[..wrong.len().min(30)].join("\n"));
+}
+
+/// What the released scorer gets wrong, and ours does not.
+#[test]
+fn faults_of_the_released_rule() {
+    let packs = packs();
+    let words = Words::of_packs(&packs).unwrap();
+    let by = |rule| Scorer::new(words.clone(), rule).unwrap();
+    let (ours, released) = (by(Rule::Sound), by(Rule::Released));
+    let exact =
+        |scorer: &Scorer, row: &str, output: &str| scorer.score(output, &story(row, "", &packs), None).unwrap().exact;
+    for (row, output, right) in [
+        ("en qa6 no", "I don't know", false),
+        ("en qa7 1", "none", false),
+        ("en qa7 1", "1", true),
+        ("en qa8 apple+football", "football,apple", true),
+        ("en qa8 apple+football", "football, apple", true),
+    ] {
+        assert_eq!(exact(&ours, row, output), Some(right), "{row}: {output}");
+        assert_eq!(exact(&released, row, output), Some(!right), "{row}: {output}");
+    }
+    // A blank target is in any text.
+    let blank = Gold { answers: vec![String::new()], ..story("de qa1 kitchen", "", &packs) };
+    assert_eq!(ours.score("Unsinn", &blank, None).unwrap().exact, Some(false));
+    assert_eq!(released.score("Unsinn", &blank, None).unwrap().exact, Some(true));
+}
+
+/// A language without words of ours is scored by its pack.
+#[test]
+fn a_guest_by_its_pack_alone() {
+    let text = "es".parse::<Language>().unwrap().file().replacen("code = \"es\"", "code = \"ca\"", 1);
+    let mut packs = BTreeMap::from([("ca".to_owned(), Pack::parse(&text).unwrap())]);
+    packs.insert("en".to_owned(), "en".parse::<Language>().unwrap().pack().unwrap());
+    let scorer = Scorer::new(Words::of_packs(&packs).unwrap(), Rule::Sound).unwrap();
+    let exact = |row: &str, output: &str| scorer.score(output, &story(row, "", &packs), None).unwrap().exact.unwrap();
+    for (row, output) in [
+        ("ca qa1 garden", "{\"answer\": \"el jardín\"}"),
+        ("ca qa6 no", "No."),
+        ("ca qa7 2", "dos"),
+        ("ca qa7 2", "2"),
+        ("ca qa8 apple+milk", "leche y manzana"),
+        ("ca qa19 north,west", "al norte, luego al oeste"),
+    ] {
+        assert!(exact(row, output), "{row}: {output}");
+    }
+    for (row, output) in
+        [("ca qa1 garden", "cocina"), ("ca qa6 no", "sí"), ("ca qa7 2", "3"), ("ca qa8 apple+milk", "leche")]
+    {
+        assert!(!exact(row, output), "{row}: {output}");
+    }
+}
+
+/// The words of a language say one thing each.
+#[test]
+fn words_are_at_one() {
+    for (code, words) in Words::of_packs(&packs()).unwrap().languages {
+        let labels = [&words.yes, &words.no, &words.maybe];
+        for (n, list) in labels.iter().enumerate() {
+            for word in list.iter() {
+                assert!(labels[n + 1..].iter().all(|other| !other.contains(word)), "{code}: {word} is two labels");
+            }
+        }
+        for (n, forms) in words.count.iter().enumerate() {
+            for form in forms {
+                assert!(
+                    words.count[n + 1..].iter().all(|other| !other.contains(form)),
+                    "{code}: {form} is two numbers"
+                );
+                assert!(!words.more_numbers.contains(form), "{code}: {form} is two numbers");
+            }
+        }
+        for word in words.weak.iter() {
+            assert!(labels.iter().any(|list| list.contains(word)), "{code}: {word} is weak and no label");
+        }
+        for word in &words.weak_numbers {
+            assert!(words.count.iter().any(|forms| forms.contains(word)), "{code}: {word} is weak and no number");
+        }
+        for word in words.refusals.iter() {
+            assert!(!labels.iter().any(|list| list.contains(word)), "{code}: {word} is an answer");
+        }
+        assert!(
+            words.refusals.len() >= 30 && !words.negations.is_empty() && !words.or.is_empty(),
+            "{code} has too few words"
+        );
+    }
+}
