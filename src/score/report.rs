@@ -4,6 +4,7 @@ use super::metrics::{Counts, Curve, Drop, Rate, Sample, grouped, samples, tokens
 use super::paired::{Paired, compare};
 use super::run::{Faults, Scored};
 use crate::error::{Error, Result};
+use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -100,7 +101,7 @@ pub fn report(
     let every: Vec<&Scored> = rows.iter().collect();
     let columns: Vec<usize> = (0..by.len()).collect();
     let mut groups: Vec<Group> =
-        grouped(rows, &columns).into_iter().map(|(key, of)| group(key, &of, options.samples)).collect();
+        grouped(rows, &columns).into_par_iter().map(|(key, of)| group(key, &of, options.samples)).collect();
     if let Some(length) = by.iter().position(|name| name == "length") {
         // Files stand by name, 128k before 16k.
         let mut firsts: BTreeMap<Vec<String>, usize> = BTreeMap::new();

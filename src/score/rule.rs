@@ -84,6 +84,8 @@ pub struct Scorer {
     /// A language that has no words.
     plain: Tongue,
     lexicons: Mutex<BTreeMap<Key, Arc<Forms>>>,
+    /// Lists of accepted answers in normal form: sets have hundreds, and rows share them.
+    accepted: Mutex<HashMap<Vec<String>, Arc<Vec<String>>>>,
 }
 
 impl Scorer {
@@ -95,6 +97,7 @@ impl Scorer {
             tongues: tongues.collect::<Result<_>>()?,
             plain: Tongue::new(Default::default())?,
             lexicons: Mutex::default(),
+            accepted: Mutex::default(),
             words,
         })
     }
@@ -188,7 +191,7 @@ impl Scorer {
             return Ok((false, false));
         }
         let own = own(gold);
-        let accepted = [&golds[..], &normal(&gold.answer_variants)].concat();
+        let accepted = [&golds[..], &self.variants(&gold.answer_variants)].concat();
         if is_closed(&gold.source_task) {
             let said = self.closed(gold, &own, &golds);
             let says = |code: &&str| said.as_ref().map(|said| said(self, code, text));
@@ -235,6 +238,19 @@ impl Scorer {
             }
         }
         Ok((false, false))
+    }
+
+    fn variants(&self, variants: &[String]) -> Arc<Vec<String>> {
+        if variants.len() < 16 {
+            return Arc::new(normal(variants));
+        }
+        let known = || self.accepted.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(normal) = known().get(variants) {
+            return normal.clone();
+        }
+        let made = Arc::new(normal(variants));
+        known().insert(variants.to_vec(), made.clone());
+        made
     }
 
     /// Is it right in one language alone, by the gold of that?
