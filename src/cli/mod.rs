@@ -5,6 +5,7 @@ mod complete;
 mod diff;
 mod dry;
 mod new;
+mod score;
 mod side;
 mod summary;
 mod verify;
@@ -58,6 +59,8 @@ enum Verb {
     New(new::NewArgs),
     /// Print the JSON Schema of recipes, by which editors complete and check them
     Schema,
+    /// Score what models answered: the papers' metrics, by any columns
+    Score(score::ScoreArgs),
     /// Print a script that completes command lines, for a shell to read
     Completions {
         /// The shell
@@ -204,6 +207,8 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Schema => print(&crate::recipe::schema::text()).map(|()| true),
         Verb::Completions { shell } => complete::completions(shell),
         Verb::Man(args) => complete::man(args),
+        Verb::Score(args) => score::score(args),
+        Verb::Completions { shell } => completions(shell),
     }
 }
 
