@@ -37,7 +37,7 @@
 //! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage. [`parallel`]: steps on threads. `pinfile`: what published
 //!   pins have in common.
 //! - [`manifest`], [`digests`], [`provenance`], [`card`]: what a release says of itself; its identity as a tree of digests stands in [`digests`]. [`verify`](mod@verify), [`show`](mod@show), [`diff`](mod@diff): what reads one, or
-//!   two. [`rebuild`] builds one again and compares; [`audit`] looks at data of others. [`compact`]: a release with each text once, and the full one of it. [`cli`], [`report`], [`error`].
+//!   two. [`rebuild`] builds one again and compares; [`audit`] looks at data of others, [`page`](mod@page) shows a release, and what models scored on it, to people. [`compact`]: a release with each text once, and the full one of it. [`cli`], [`report`], [`error`].
 //!
 //! # Invariants
 //!
@@ -79,6 +79,7 @@ pub mod hash;
 pub mod index;
 pub mod language;
 pub mod manifest;
+pub mod page;
 pub mod parallel;
 mod pinfile;
 pub mod pipeline;
