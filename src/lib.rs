@@ -40,6 +40,7 @@
 //!   two. [`score`](mod@score) holds what models answered against one. [`rebuild`] builds one again and compares; [`audit`] looks at data of others. [`compact`]: a release with each text once, and the full one of it. [`cli`], [`report`], [`error`].
 //!
 //! The format of the files of a release stands in [`mod@format`].
+//!   two. [`rebuild`] builds one again and compares; [`audit`] looks at data of others, [`page`](mod@page) shows a release, and what models scored on it, to people. [`compact`]: a release with each text once, and the full one of it. [`cli`], [`report`], [`error`].
 //!
 //! # Invariants
 //!
@@ -84,6 +85,7 @@ pub mod index;
 pub mod language;
 pub mod licence;
 pub mod manifest;
+pub mod page;
 pub mod parallel;
 mod pinfile;
 pub mod pipeline;

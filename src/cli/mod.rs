@@ -6,6 +6,7 @@ mod diff;
 mod dry;
 mod new;
 mod score;
+mod report;
 mod side;
 mod summary;
 mod verify;
@@ -61,6 +62,8 @@ enum Verb {
     Schema,
     /// Score what models answered: the papers' metrics, by any columns
     Score(score::ScoreArgs),
+    /// Write a page that shows a release, and what models scored on it
+    Report(report::ReportArgs),
     /// Print a script that completes command lines, for a shell to read
     Completions {
         /// The shell
@@ -208,6 +211,7 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Completions { shell } => complete::completions(shell),
         Verb::Man(args) => complete::man(args),
         Verb::Score(args) => score::score(args),
+        Verb::Report(args) => report::report(args),
         Verb::Completions { shell } => completions(shell),
     }
 }
