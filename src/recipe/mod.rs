@@ -2,7 +2,7 @@
 
 pub mod draft;
 mod factoid;
-mod near;
+pub(crate) mod near;
 mod origin;
 mod passage;
 mod rag;
