@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::family::reasoning::Example;
 use crate::hash::Digest;
 use crate::plan::{Filter, Plan};
-use crate::recipe::SourceKind;
+use crate::recipe::{Erratum, SourceKind};
 use crate::source::released::Differences;
 use crate::stage::embed::PinFile;
 use crate::stage::ingest::SourceFile;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The manifest's format.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// `manifest.json`. All numbers are integers; shares are in millionths.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -58,6 +58,12 @@ pub struct Manifest {
     pub files: Vec<DataFile>,
     /// Files read from outside.
     pub sources: Vec<SourceFile>,
+    /// Licences of the sources whose texts the rows hold, by id of the pin; empty up to format 4.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub source_licences: BTreeMap<String, String>,
+    /// What is wrong with rows of this version or an earlier one; the recipe's own list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errata: Vec<Erratum>,
     /// Digest of each language pack.
     pub packs: BTreeMap<String, Digest>,
     /// Key of each stage's output.

@@ -5,6 +5,8 @@ mod complete;
 mod diff;
 mod dry;
 mod new;
+mod score;
+mod report;
 mod side;
 mod summary;
 mod verify;
@@ -58,6 +60,10 @@ enum Verb {
     New(new::NewArgs),
     /// Print the JSON Schema of recipes, by which editors complete and check them
     Schema,
+    /// Score what models answered: the papers' metrics, by any columns
+    Score(score::ScoreArgs),
+    /// Write a page that shows a release, and what models scored on it
+    Report(report::ReportArgs),
     /// Print a script that completes command lines, for a shell to read
     Completions {
         /// The shell
@@ -204,6 +210,9 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Schema => print(&crate::recipe::schema::text()).map(|()| true),
         Verb::Completions { shell } => complete::completions(shell),
         Verb::Man(args) => complete::man(args),
+        Verb::Score(args) => score::score(args),
+        Verb::Report(args) => report::report(args),
+        Verb::Completions { shell } => completions(shell),
     }
 }
 

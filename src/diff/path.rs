@@ -10,7 +10,18 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Keys of a recipe that reach no row.
-const NO_CAUSE: [&str; 4] = ["release.name", "release.version", "release.date", "release.licence"];
+const NO_CAUSE: [&str; 10] = [
+    "release.name",
+    "release.version",
+    "release.date",
+    "release.licence",
+    "release.allow_conflicting_licences",
+    "release.creators",
+    "release.url",
+    "release.description",
+    "release.ro_crate",
+    "errata",
+];
 
 /// Something that two releases have in two forms.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -320,6 +320,18 @@ pub(super) fn in_word(c: char) -> bool {
     class(c) != Class::Gap
 }
 
+/// What a character is to words, as a number: 0 parts them, 1 a digit, 2 an ideograph, 3 a mark, 10 and above the letters of a
+/// script.
+pub(crate) fn class_number(c: char) -> u8 {
+    match class(c) {
+        Class::Gap => 0,
+        Class::Digit => 1,
+        Class::Ideograph => 2,
+        Class::Mark => 3,
+        Class::Letter(script) => 10 + script,
+    }
+}
+
 #[derive(PartialEq)]
 enum Class {
     Gap,

@@ -324,6 +324,8 @@ impl Finished<'_> {
             tokens: files.iter().map(|f| f.stats.tokens).sum(),
             files,
             sources: self.sources.clone(),
+            source_licences: plan.licences.clone(),
+            errata: plan.recipe.errata.clone(),
             packs: plan.packs.iter().map(|(l, pack)| (l.to_string(), pack.digest())).collect(),
             stages: self.stages.iter().map(|(name, key)| (name.clone(), key.digest())).collect(),
             pins: self.pins.files().chain(&self.more_pins).cloned().collect(),
@@ -357,12 +359,35 @@ impl Finished<'_> {
         Ok(Made::Release(Box::new(Outcome { folder, manifest, accepted, was_there: false, watch })))
     }
 
+    /// Errata of this version name rows that it has; a part of a release holds but some of them.
+    fn errata(&self, journal: &Journal) -> Result<()> {
+        let recipe = &self.plan.recipe;
+        let open: Vec<&String> = recipe
+            .errata
+            .iter()
+            .filter(|erratum| erratum.is_open(&recipe.release.version))
+            .flat_map(|erratum| &erratum.rows)
+            .collect();
+        if open.is_empty() || self.plan.is_narrowed() || self.plan.options.seed.is_some() {
+            return Ok(());
+        }
+        let digests = journal.digests();
+        let known: BTreeSet<&String> = digests.values().flat_map(|file| file.rows.iter().map(|(id, _)| id)).collect();
+        match open.iter().find(|id| !known.contains(*id)) {
+            Some(id) => Err(Error::new(format!("errata.rows names {id:?}, and the release has no such row"))
+                .at("[[errata]]")
+                .help("mend the id; or, where this version no longer has the row, say so with fixed = \"VERSION\"")),
+            None => Ok(()),
+        }
+    }
+
     /// Adds what is not data, then makes the folder a release by renaming it.
     fn publish(&self, manifest: &Manifest, journal: &Journal, partial: &Path, folder: &Path) -> Result<()> {
         let plan = self.plan;
+        self.errata(journal)?;
         let mut texts: BTreeMap<String, String> = BTreeMap::new();
         texts.insert("recipe.toml".to_owned(), plan.resolved());
-        texts.insert("README.md".to_owned(), card::card(plan, manifest));
+        texts.extend(card::files(plan, manifest));
         if plan.family == Family::Factoid {
             texts.insert("judge.json".to_owned(), JUDGE.to_owned());
         }

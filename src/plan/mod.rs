@@ -10,11 +10,13 @@ use crate::fail;
 use crate::family::reasoning::{self, Voices};
 use crate::hash::Digest;
 use crate::language::{Language, Pack};
+use crate::licence;
 use crate::recipe::{
-    Allowance, By, CollectionKind, Engine, Family, Haystack, InstructionLanguage, Kind, Last, Length, Model, Position,
-    PromptKind, Ranking, Recipe, Retriever, SeedSource, Strategy, Task, TaskKey, Translation,
+    self, Allowance, By, CollectionKind, Engine, Family, Haystack, InstructionLanguage, Kind, Last, Length, Model,
+    Position, PromptKind, Ranking, Recipe, Retriever, SeedSource, Strategy, Task, TaskKey, Translation,
 };
 use crate::seed::Seed;
+use crate::source::pins::Pins;
 use crate::source::tokenizers;
 use crate::story::SourceTask;
 use crate::tokenizer::Ledger;
@@ -209,6 +211,8 @@ pub struct Plan {
     pub grid: Vec<FilePlan>,
     /// The files that the filters leave.
     pub files: Vec<FilePlan>,
+    /// Licences of the sources whose texts the rows hold, by id of the pin.
+    pub licences: BTreeMap<String, String>,
     /// What the command line asks for.
     pub options: Options,
 }
@@ -242,13 +246,9 @@ impl Plan {
                 .on("release.date")
                 .help("write YYYY-MM-DD"));
         }
+        recipe::check_about(&recipe)?;
+        let licences = licences(&mut recipe, &options)?;
         let grid = &recipe.grid;
-        let licence = &recipe.release.licence;
-        if licence.is_empty() || !licence.chars().all(|c| c.is_ascii_alphanumeric() || "-.+ ()".contains(c)) {
-            return Err(Error::new(format!("release.licence {licence:?} is not an SPDX identifier"))
-                .on("release.licence")
-                .help("write one such as CC-BY-4.0"));
-        }
         no_repeats("grid.languages", &grid.languages)?;
         no_repeats("grid.lengths", &grid.lengths)?;
         no_repeats("prompt.strategies", &recipe.prompt.strategies)?;
@@ -382,7 +382,21 @@ impl Plan {
         let english = options.pack("en".parse().expect("the English pack is embedded"))?;
         let ledger = tokenizers::ledger(&recipe, &options)?;
         let askers = if family == Family::Reasoning { askers(&all, |l| find(&packs, l))? } else { BTreeMap::new() };
-        Ok(Plan { recipe, family, seed, packs, english, askers, ledger, counts, kinds, grid: all, files, options })
+        Ok(Plan {
+            recipe,
+            family,
+            seed,
+            packs,
+            english,
+            askers,
+            ledger,
+            counts,
+            kinds,
+            grid: all,
+            files,
+            licences,
+            options,
+        })
     }
 
     /// Languages whose packs are still to be made.
@@ -538,6 +552,25 @@ impl Plan {
         parts.extend(self.ledger.all().iter().map(|tokenizer| tokenizer.digest().to_string()));
         Digest::of_parts(parts.iter().map(|p| p.as_bytes()))
     }
+}
+
+/// The licences of the pinned sources that texts come from; the release's own passes them on, and is made of them where
+/// the recipe names none and all is pinned.
+fn licences(recipe: &mut Recipe, options: &Options) -> Result<BTreeMap<String, String>> {
+    let pins = Pins::load(options.sources.as_deref())?;
+    let (ids, unpinned) = recipe.pinned_texts();
+    // An id without a pin is told when it is looked for.
+    let known = ids.iter().filter_map(|id| pins.find(id).ok());
+    let licences: BTreeMap<String, String> = known.map(|pin| (pin.id.clone(), pin.licence.clone())).collect();
+    let release = &mut recipe.release;
+    if release.licence == licence::UNSTATED
+        && !unpinned
+        && let Some(combined) = licence::combined(licences.values().map(String::as_str))
+    {
+        release.licence = combined;
+    }
+    licence::check(&release.licence, &licences, release.allow_conflicting_licences)?;
+    Ok(licences)
 }
 
 fn find(packs: &[(Language, Pack)], language: Language) -> Option<&Pack> {

@@ -8,6 +8,7 @@ use crate::manifest::Manifest;
 use crate::pipeline;
 use crate::plan::{Options, Plan};
 use crate::recipe::EmbedderName;
+use crate::table::schema_of;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -18,7 +19,7 @@ impl Audit {
         let name = "rederive answers";
         let options = Options { pins: Vec::new(), out: plan.options.out.join("fresh"), ..plan.options.clone() };
         let now = match Plan::new(plan.recipe.clone(), options).and_then(|plan| pipeline::build(&plan)) {
-            Ok(now) if now.manifest.format == then.format => now,
+            Ok(now) if schema_of(now.manifest.format) == schema_of(then.format) => now,
             Ok(_) => {
                 let what = format!("rows of format {} have other digests", then.format);
                 self.step(name, Verdict::CouldNotRun, Some(what));

@@ -16,6 +16,7 @@ use crate::plan::{Options, Plan};
 use crate::recipe::{Recipe, SeedSource};
 use crate::seed::Seed;
 use crate::store::{Store, make_dir};
+use crate::table::schema_of;
 use crate::verify::{check_sums, read_manifest, read_recipe};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -275,7 +276,7 @@ impl Audit {
 
     fn files(&mut self, folder: &Path, then: &Manifest, rebuilt: &Path, now: &Manifest, jobs: usize) -> Result<()> {
         let rows = |m: &Manifest| m.files.iter().map(|f| (f.path.clone(), f.rows_digest)).collect::<BTreeMap<_, _>>();
-        let differing = match then.format == now.format {
+        let differing = match schema_of(then.format) == schema_of(now.format) {
             true => unequal(&rows(then), &rows(now)),
             // Other columns give other digests: what both have is compared.
             false => {

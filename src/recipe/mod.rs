@@ -1,5 +1,6 @@
 //! The recipe as it is written: what a release is, with every key's default. Opens nothing.
 
+mod about;
 pub mod draft;
 mod factoid;
 pub(crate) mod near;
@@ -13,6 +14,8 @@ mod translation;
 mod values;
 mod written;
 
+pub use about::Erratum;
+pub(crate) use about::check as check_about;
 pub use factoid::*;
 pub use passage::*;
 pub use rag::*;
@@ -80,6 +83,9 @@ pub struct Recipe {
     /// What is hidden in running text, and asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needles: Vec<Factoid>,
+    /// What is wrong with rows of this version or an earlier one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errata: Vec<Erratum>,
     /// The text that it was read from, for errors.
     #[serde(skip)]
     #[schemars(skip)]
@@ -100,10 +106,25 @@ pub struct Release {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
     pub date: Option<String>,
-    /// SPDX identifier of the data's licence.
+    /// Licence of the data: an SPDX identifier, or several joined by AND. It passes on the terms of all sources.
     #[serde(default = "Release::licence")]
     #[schemars(regex(pattern = r"^[A-Za-z0-9.+ ()-]+$"))]
     pub licence: String,
+    /// Publish sources together whose licences do not go together.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_conflicting_licences: bool,
+    /// Who made the release: persons or groups, as citations name them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub creators: Vec<String>,
+    /// Address of the page where it is published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// What it is, in one line; the program writes one otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Write `ro-crate-metadata.json` too (needs a date).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ro_crate: bool,
 }
 
 impl Release {

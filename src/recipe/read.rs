@@ -55,7 +55,7 @@ impl Recipe {
         }
         // Texts from outside have a licence of their own, which nothing here knows.
         if self.reads_passages() && !has("release", "licence") {
-            self.release.licence = "LicenseRef-unstated".to_owned();
+            self.release.licence = crate::licence::UNSTATED.to_owned();
         }
     }
 

@@ -40,6 +40,9 @@ pub struct DataFile {
     pub path: String,
     /// Its size.
     pub bytes: u64,
+    /// Bytes of its columns before compression; 0 up to format 4.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub data_bytes: u64,
     /// Digest of its bytes.
     pub sha256: Digest,
     /// Its rows.
@@ -544,6 +547,7 @@ fn finish(plan: &Plan, file: &FilePlan, open: &mut Open, journal: &Journal) -> R
         None => create(plan, journal, file)?,
     };
     let fault = |e: String| Error::io("cannot write", &aside(journal, file), e);
+    let data_bytes = writer.flushed_row_groups().iter().map(|group| group.total_byte_size() as u64).sum();
     let hashing = writer.into_inner().map_err(|e| fault(e.to_string()))?;
     let (out, sha256, bytes) = hashing.finish();
     let rows: Option<PartFile> = match out {
@@ -563,6 +567,6 @@ fn finish(plan: &Plan, file: &FilePlan, open: &mut Open, journal: &Journal) -> R
     let digests: FileDigests = std::mem::take(&mut open.rows).finish(SCHEMA.fields().len());
     let rows_digest = digests.rows_digest();
     let stats = std::mem::take(&mut open.stats);
-    let file = DataFile { path: file.path(), bytes, sha256, rows: open.count, rows_digest, stats };
+    let file = DataFile { path: file.path(), bytes, data_bytes, sha256, rows: open.count, rows_digest, stats };
     journal.enter(file, rows, Some(digests))
 }

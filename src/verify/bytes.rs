@@ -5,6 +5,7 @@
 
 use super::Finding;
 use super::layout::{is_inside, list};
+use crate::card;
 use crate::compact;
 use crate::digests;
 use crate::hash::Digest;
@@ -215,5 +216,7 @@ fn is_known(name: &str, data: &str) -> bool {
         || name == "judge.json"
         || ALWAYS.contains(&name)
         || SINCE_4.contains(&name)
+        || card::FILES.contains(&name)
+        || name == card::ON_DEMAND
         || folders.iter().any(|folder| name.starts_with(folder))
 }

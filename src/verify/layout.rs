@@ -13,7 +13,9 @@ use crate::stage::select::order_of;
 use crate::stage::write::{DataFile, Stats};
 use crate::store::sorted_dir;
 use crate::story::SourceTask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::path::{Component, Path};
 
 /// Is it a path below the release, without a way out of it?
@@ -56,6 +58,9 @@ impl Checker<'_> {
         }
         if manifest.licence != self.recipe.release.licence || manifest.date != self.recipe.release.date {
             find("licence or date are not the recipe's".to_owned());
+        }
+        if manifest.errata != self.recipe.errata {
+            find("errata are not the recipe's".to_owned());
         }
         if manifest.canary != canary(&manifest.name, &manifest.version) {
             find("the canary is not that of this name and version".to_owned());
@@ -204,6 +209,14 @@ impl Checker<'_> {
         match self.bytes.found.get(&file.path).copied().or_else(put_together) {
             Some(found) if found == (file.sha256, file.bytes) => {}
             _ => self.find(&file.path, None, "the manifest gives another size or SHA-256"),
+        }
+        let path = self.folder.join(&file.path);
+        // Of a compact release the file is not there.
+        let before = File::open(&path).ok().and_then(|file| ParquetRecordBatchReaderBuilder::try_new(file).ok());
+        let before =
+            before.map(|file| file.metadata().row_groups().iter().map(|g| g.total_byte_size() as u64).sum::<u64>());
+        if self.format > 4 && before.is_some_and(|bytes| bytes != file.data_bytes) {
+            self.find("manifest.json", None, format!("gives {} another size before compression", file.path));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::bytes::{Bytes, SINCE_4};
 use super::{Checker, Finding, Report, locate};
+use crate::card;
 use crate::digests::{self, Digests, FileDigests};
 use crate::hash::{Digest, release_digest};
 use crate::manifest::Manifest;
@@ -89,9 +90,12 @@ fn consistent(manifest: &Manifest, digests: &Digests, bytes: &Bytes, find: &mut 
         }
         return;
     }
-    for name in SINCE_4 {
-        if !bytes.found.contains_key(name) && !bytes.damaged.contains(name) {
-            find(name, "is missing: releases have it since format 4".to_owned());
+    let five: &[&str] = if manifest.format < 5 { &[] } else { &card::FILES };
+    for (names, since) in [(SINCE_4.as_slice(), 4), (five, 5)] {
+        for name in names {
+            if !bytes.found.contains_key(*name) && !bytes.damaged.contains(*name) {
+                find(name, format!("is missing: releases have it since format {since}"));
+            }
         }
     }
     let recipe = bytes.found.get("recipe.toml").map(|(digest, _)| *digest);

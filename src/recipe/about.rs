@@ -1,0 +1,124 @@
+//! What a recipe says of its release for those who find it: who made it, where it stands, what is wrong with it.
+
+use super::{Recipe, SourceKind, Version};
+use crate::error::{Error, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// `[[errata]]`: something wrong with rows that were published. Errata stay in the recipe and are printed on the card of every
+/// later version.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Erratum {
+    /// Ids of the rows.
+    pub rows: Vec<String>,
+    /// What is wrong with them, in a sentence or two.
+    pub what: String,
+    /// The first version that has it.
+    pub since: Version,
+    /// The first version without it; left out while rows still have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fixed: Option<Version>,
+}
+
+impl Erratum {
+    /// Do rows of this version have it?
+    pub fn is_open(&self, version: &Version) -> bool {
+        self.fixed.as_ref().is_none_or(|fixed| numbers(fixed) > numbers(version))
+    }
+}
+
+/// A version's three numbers, which compare as versions do.
+fn numbers(version: &Version) -> Vec<u64> {
+    version.0.split('.').map(|n| n.parse().unwrap_or(0)).collect()
+}
+
+/// A text that stands in a line of its own: not blank, no line breaks or other control characters, no blanks at its ends.
+fn line(key: &str, text: &str, most: usize) -> Result<()> {
+    let fault = match text {
+        _ if text.trim().is_empty() => "is blank".to_owned(),
+        _ if text.trim() != text => "begins or ends with a blank".to_owned(),
+        _ if text.chars().any(|c| c.is_control() || ('\u{2028}'..='\u{202e}').contains(&c)) => {
+            "has line breaks or control characters".to_owned()
+        }
+        _ if text.chars().count() > most => format!("has more than {most} characters"),
+        _ => return Ok(()),
+    };
+    Err(Error::new(format!("{key} {fault}")).on(key).help("write one line of text, or leave the key out"))
+}
+
+/// Checks what a recipe says of its release, but for licences.
+pub(crate) fn check(recipe: &Recipe) -> Result<()> {
+    let release = &recipe.release;
+    for creator in &release.creators {
+        line("release.creators", creator, 200)?;
+    }
+    let distinct: BTreeSet<&String> = release.creators.iter().collect();
+    if distinct.len() != release.creators.len() {
+        return Err(Error::new("release.creators names somebody twice").on("release.creators").help("name each once"));
+    }
+    if let Some(description) = &release.description {
+        line("release.description", description, 2000)?;
+    }
+    if let Some(url) = &release.url {
+        line("release.url", url, 500)?;
+        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+        if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/'))
+            || url.contains([' ', '"', '<', '>', '\\', '`'])
+        {
+            return Err(Error::new(format!("release.url {url:?} is no address of a page"))
+                .on("release.url")
+                .help("write one such as https://example.org/my-benchmark"));
+        }
+    }
+    if release.ro_crate && release.date.is_none() {
+        return Err(Error::new("release.ro_crate needs release.date: an RO-Crate says when it was published")
+            .on("release.ro_crate")
+            .help("add date = \"YYYY-MM-DD\" under [release]"));
+    }
+    for (n, erratum) in recipe.errata.iter().enumerate() {
+        let key = |name: &str| format!("errata[{n}].{name}");
+        let fault = |name: &str, what: String, help: &str| Err(Error::new(what).on(key(name)).help(help));
+        if erratum.rows.is_empty() {
+            return fault("rows", "errata.rows is empty".to_owned(), "name the rows by their ids");
+        }
+        let distinct: BTreeSet<&String> = erratum.rows.iter().collect();
+        if distinct.len() != erratum.rows.len() {
+            return fault("rows", "errata.rows names a row twice".to_owned(), "name each once");
+        }
+        erratum.rows.iter().try_for_each(|id| line(&key("rows"), id, 200))?;
+        line(&key("what"), &erratum.what, 2000)?;
+        let (since, version) = (&erratum.since, &release.version);
+        if numbers(since) > numbers(version) {
+            let what = format!("errata.since is {since}, later than this release, {version}");
+            return fault("since", what, "name the first version that has it");
+        }
+        if let Some(fixed) = erratum.fixed.as_ref().filter(|fixed| numbers(fixed) <= numbers(since)) {
+            let what = format!("errata.fixed is {fixed}, not later than since, {since}");
+            return fault("fixed", what, "name the first version without it, or leave the key out");
+        }
+    }
+    Ok(())
+}
+
+impl Recipe {
+    /// Ids of the pins that the recipe reads its texts from, and whether it reads texts that none pins.
+    pub(crate) fn pinned_texts(&self) -> (Vec<String>, bool) {
+        let (mut ids, mut unpinned) = (BTreeSet::new(), false);
+        let mut read = |archive: Option<&String>, code: &str| match archive {
+            Some(id) => drop(ids.insert(id.replace("{language}", code))),
+            None => unpinned = true,
+        };
+        for language in &self.grid.languages {
+            let code = language.code();
+            if matches!(self.source.kind, SourceKind::Babi | SourceKind::Released | SourceKind::Squad) {
+                read(self.source.archive.as_ref(), code);
+            }
+            if self.reads_passages() {
+                read(self.haystack.archives.get(language).or(self.haystack.archive.as_ref()), code);
+            }
+        }
+        (ids.into_iter().collect(), unpinned)
+    }
+}
