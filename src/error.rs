@@ -14,8 +14,8 @@ pub struct Error {
     what: String,
     place: Vec<String>,
     help: Option<String>,
-    key: Option<Key>,
-    excerpt: Option<String>,
+    key: Option<Box<Key>>,
+    excerpt: Option<Box<str>>,
 }
 
 /// What of a recipe an error is about.
@@ -78,26 +78,27 @@ impl Error {
     }
 
     fn about(mut self, path: String, itself: bool) -> Self {
-        self.key.get_or_insert(Key { path, itself });
+        self.key.get_or_insert(Box::new(Key { path, itself }));
         self
     }
 
     /// Says which table the key of the error is in; without a key, that the table is meant.
     pub fn under(mut self, table: &str) -> Self {
-        self.key = Some(match self.key {
-            Some(Key { path, itself }) => Key { path: format!("{table}.{path}"), itself },
-            None => Key { path: table.to_owned(), itself: false },
-        });
+        let (path, itself) = match self.key {
+            Some(key) => (format!("{table}.{}", key.path), key.itself),
+            None => (table.to_owned(), false),
+        };
+        self.key = Some(Box::new(Key { path, itself }));
         self
     }
 
     pub(crate) fn key(&self) -> Option<&Key> {
-        self.key.as_ref()
+        self.key.as_deref()
     }
 
     /// Shows the line of a file that the fault is in.
     pub(crate) fn excerpt(mut self, lines: String) -> Self {
-        self.excerpt = Some(lines);
+        self.excerpt = Some(lines.into());
         self
     }
 

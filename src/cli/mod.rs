@@ -308,7 +308,12 @@ fn materialized(args: MaterializeArgs) -> Result<bool> {
 
 /// Languages as flags name them; a recipe may have brought some of its own.
 fn languages(named: Option<Vec<String>>) -> Result<Option<Vec<Language>>> {
-    let parse = |code: &String| code.parse().map_err(|e: String| Error::new(format!("--languages: {e}")));
+    let parse = |code: &String| {
+        code.parse().map_err(|e: String| {
+            let error = Error::new(format!("--languages: {e}"));
+            crate::recipe::near::help(&e).into_iter().fold(error, Error::help)
+        })
+    };
     named.map(|all| all.iter().map(parse).collect()).transpose()
 }
 

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::language::Language;
 use crate::plan::{Options, Plan};
 use crate::recipe::draft::{Benchmark, Draft, From};
-use crate::recipe::{Length, Name, Recipe, Task, TaskKey, schema};
+use crate::recipe::{Length, Name, Recipe, Task, TaskKey, near, schema};
 use crate::store::write_aside;
 use crate::tokenizer::Tokenizer;
 use clap::Args;
@@ -227,7 +227,15 @@ fn parse_all<T>(
     texts: &[String],
     parse: impl Fn(&str) -> std::result::Result<T, String>,
 ) -> Result<Vec<T>> {
-    texts.iter().map(|text| parse(text.trim()).map_err(|e| Error::new(format!("{flag}: {e}")))).collect()
+    texts
+        .iter()
+        .map(|text| {
+            parse(text.trim()).map_err(|e| {
+                let error = Error::new(format!("{flag}: {e}"));
+                near::help(&e).into_iter().fold(error, Error::help)
+            })
+        })
+        .collect()
 }
 
 fn away(e: dialoguer::Error) -> Error {

@@ -3,7 +3,7 @@
 mod about;
 pub mod draft;
 mod factoid;
-mod near;
+pub(crate) mod near;
 mod origin;
 mod passage;
 mod rag;

@@ -4,7 +4,7 @@ use crate::language::Language;
 use crate::translator::languages;
 
 /// The way out of an error that names an unknown word and says which are known.
-pub(super) fn help(what: &str) -> Option<String> {
+pub(crate) fn help(what: &str) -> Option<String> {
     let unknown = unknown(what)?;
     if what.starts_with("unknown language") {
         return language(&unknown, what);

@@ -139,7 +139,9 @@ impl Recipe {
             }
         }
         if let Some((name, text)) = BUILT_IN.iter().find(|(name, _)| *name == stem) {
-            return Ok((format!("{name} (built in)"), Recipe::parse(name, text)?));
+            let name = format!("{name} (built in)");
+            let recipe = Recipe::parse(&name, text)?;
+            return Ok((name, recipe));
         }
         let known: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
         let near = super::near::nearest(stem, &known).map_or(String::new(), |name| format!("did you mean {name}? "));

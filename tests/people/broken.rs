@@ -248,6 +248,7 @@ fn flags_are_named_by_what_they_are() {
         bench.run(&[&["recipe", "r.toml", "--dry-run"], args].concat()).failure(2, said);
     };
     refuses(&["--languages", "xx"], &["--languages: unknown language `xx`"]);
+    refuses(&["--languages", "German"], &["--languages: unknown language `German`", "did you mean `de`?"]);
     refuses(&["--languages", "id"], &["--languages: the recipe has no id"]);
     refuses(&["--lengths", "2K"], &["--lengths", "`2K` is not a length"]);
     refuses(&["--lengths", "64k"], &["--lengths: the recipe has no 64k, it has 0k, 2k"]);

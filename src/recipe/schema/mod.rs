@@ -80,10 +80,12 @@ fn plain(schema: &mut Schema) {
         *text = text.replace("[`", "`").replace("`]", "`").replace('\n', " ");
     }
     // How wide the program's own numbers are is of no use to an editor; their ranges stand beside.
-    if object.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("uint")) {
-        if object.remove("format") == Some(json!("uint32")) {
-            object.entry("maximum").or_insert(json!(u32::MAX));
-        }
+    let format = object.get("format").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if format.starts_with("uint") {
+        object.remove("format");
+    }
+    if format == "uint32" {
+        object.entry("maximum").or_insert(json!(u32::MAX));
     }
 }
 
