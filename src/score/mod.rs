@@ -50,11 +50,13 @@
 mod extract;
 mod find;
 pub mod metrics;
+mod open;
 pub mod paired;
 mod predictions;
 mod report;
 mod rule;
 mod run;
+mod text;
 mod tongue;
 mod words;
 
