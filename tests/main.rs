@@ -21,6 +21,7 @@ mod matching;
 mod mlneedle;
 mod mutations;
 mod nearest;
+mod page;
 mod perfect;
 mod rebuild;
 mod recall;
