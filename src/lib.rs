@@ -36,11 +36,12 @@
 //! - [`reranker`]: sentences to their relevance to a question, by shared words in integers or by any local model, whose scores are pinned.
 //! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage. [`parallel`]: steps on threads. `pinfile`: what published
 //!   pins have in common.
-//! - [`manifest`], [`digests`], [`provenance`], [`card`]: what a release says of itself; its identity as a tree of digests stands in [`digests`]. [`verify`](mod@verify), [`show`](mod@show), [`diff`](mod@diff): what reads one, or
-//!   two. [`score`](mod@score) holds what models answered against one. [`rebuild`] builds one again and compares; [`audit`] looks at data of others. [`compact`]: a release with each text once, and the full one of it. [`cli`], [`report`], [`error`].
-//!
-//! The format of the files of a release stands in [`mod@format`].
-//!   two. [`rebuild`] builds one again and compares; [`audit`] looks at data of others, [`page`](mod@page) shows a release, and what models scored on it, to people. [`compact`]: a release with each text once, and the full one of it. [`cli`], [`report`], [`error`].
+//! - [`manifest`], [`digests`], [`provenance`], [`card`]: what a release says of itself, to programs, auditors, hubs and people; [`columns`]: what each
+//!   column holds. Its identity as a tree of digests stands in [`digests`], the format of its files in [`mod@format`], which licences go together in [`licence`].
+//! - [`release`](mod@release): rows of a release, full or compact, for whoever reads one. [`verify`](mod@verify), [`show`](mod@show) and [`diff`](mod@diff) check, print and compare;
+//!   [`rebuild`] builds one again; [`audit`] looks at data of others. [`compact`]: a release with each text once, and the full one of it.
+//! - What others do with one: [`score`](mod@score) holds what models answered against it, [`page`](mod@page) shows it to people.
+//! - [`cli`], [`report`], [`error`].
 //!
 //! # Invariants
 //!
