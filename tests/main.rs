@@ -21,6 +21,7 @@ mod matching;
 mod mlneedle;
 mod mutations;
 mod nearest;
+mod page;
 mod people;
 mod perfect;
 mod published;

@@ -212,7 +212,6 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Man(args) => complete::man(args),
         Verb::Score(args) => score::score(args),
         Verb::Report(args) => report::report(args),
-        Verb::Completions { shell } => completions(shell),
     }
 }
 

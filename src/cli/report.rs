@@ -28,15 +28,14 @@ pub(super) struct ReportArgs {
     json: bool,
 }
 
-/// Name and file of an argument of `--scores`; a file that is there needs no name.
+/// Name and file of an argument of `--scores`. A file that is there needs no name, and either may hold an equals sign.
 fn named(argument: &str) -> Result<(String, PathBuf)> {
-    let (name, path) = match argument.split_once('=') {
-        Some((name, path)) if !Path::new(argument).is_file() => (name.to_owned(), PathBuf::from(path)),
-        _ => {
-            let path = PathBuf::from(argument);
-            let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-            (stem.unwrap_or_default(), path)
-        }
+    let whole = Path::new(argument);
+    let splits = || argument.match_indices('=').map(|(at, _)| (&argument[..at], Path::new(&argument[at + 1..])));
+    let stem = || whole.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned());
+    let (name, path) = match splits().find(|(_, path)| path.is_file()).or_else(|| splits().next()) {
+        Some((name, path)) if !whole.is_file() => (name.to_owned(), path.to_owned()),
+        _ => (stem(), whole.to_owned()),
     };
     if name.trim().is_empty() {
         return Err(Error::new(format!("--scores {argument}: the model has no name")).help("write --scores NAME=FILE"));

@@ -3,7 +3,9 @@
 use super::Material;
 use super::gather::{DEPTHS, length_order};
 use super::html::{Part, Section, table};
-use super::plots::{Axes, Curve, Heat, Histogram, Pair, Point, curves, dots, grouped, heatmap, histograms, percent};
+use super::plots::{
+    Axes, Curve, Heat, Histogram, Pair, Point, Sides, curves, dots, grouped, heatmap, histograms, percent,
+};
 use super::prompt::escaped;
 use std::collections::BTreeMap;
 
@@ -69,7 +71,7 @@ fn firsts(counts: &BTreeMap<(String, String), u64>) -> Vec<String> {
 }
 
 fn counts(material: &Material<'_>) -> Section {
-    let mut section = Section::new("contents", "What is in it");
+    let mut section = Section::new("contents", "What is in it", "Contents");
     let all = &material.all;
     let languages: Vec<(String, String)> =
         material.languages().into_iter().map(|code| (code.clone(), material.language(&code))).collect();
@@ -98,7 +100,7 @@ fn counts(material: &Material<'_>) -> Section {
 }
 
 fn tokens(material: &Material<'_>) -> Section {
-    let mut section = Section::new("tokens", "Tokens");
+    let mut section = Section::new("tokens", "Tokens", "Tokens");
     let manifest = material.manifest;
     let named: Vec<&str> = manifest.tokenizers.iter().map(|facts| facts.name.as_str()).collect();
     let primary = named.first().copied().unwrap_or("the primary tokenizer");
@@ -167,7 +169,7 @@ fn depths(material: &Material<'_>) -> Option<Section> {
     if depths.is_empty() {
         return None;
     }
-    let mut section = Section::new("depths", "Where the needles stand");
+    let mut section = Section::new("depths", "Where the needles stand", "Needles");
     section.say(
         "How the needles of each length are spread over the context: 0% is its beginning, 100% its end. A colour is the \
          share of that length's needles.",
@@ -200,7 +202,7 @@ fn similarity(material: &Material<'_>) -> Option<Section> {
         return None;
     }
     let similar = &material.similar;
-    let mut section = Section::new("distractors", "How near the distractors are");
+    let mut section = Section::new("distractors", "How near the distractors are", "Distractors");
     if let Some(why) = &similar.nothing {
         section.say(why);
         return Some(section);
@@ -227,12 +229,13 @@ fn similarity(material: &Material<'_>) -> Option<Section> {
     let used = all.iter().flat_map(|c| c.points.iter().map(|p| p.step + 1)).max().unwrap_or(1);
     let steps: Vec<String> = SHOWN_RANKS[..used].iter().map(usize::to_string).collect();
     let title = format!("Similarity of distractors by rank, {}", similar.length);
-    section.plot(curves("distractor similarity", &title, "rank of the distractor", "cosine x 100", &steps, &all));
+    let sides = Sides { across: "rank of the distractor", up: "cosine similarity", percent: false };
+    section.plot(curves("distractor similarity", &title, &sides, &steps, &all));
     Some(section)
 }
 
 fn drops(material: &Material<'_>) -> Section {
-    let mut section = Section::new("drops", "What was dropped, and why");
+    let mut section = Section::new("drops", "What was dropped, and why", "Drops");
     let manifest = material.manifest;
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (task, reasons) in &manifest.refused {
@@ -275,7 +278,7 @@ fn drops(material: &Material<'_>) -> Section {
 }
 
 fn answerers(material: &Material<'_>) -> Section {
-    let mut section = Section::new("answerers", "What trivial answerers score");
+    let mut section = Section::new("answerers", "What trivial answerers score", "Trivial answerers");
     let manifest = material.manifest;
     if manifest.answerers.is_empty() {
         section.say("The manifest of this release holds no trivial answerers: they are a check of stories with few possible answers.");
@@ -335,7 +338,7 @@ fn answerers(material: &Material<'_>) -> Section {
 }
 
 fn certificate(material: &Material<'_>) -> Section {
-    let mut section = Section::new("certificate", "What was proven");
+    let mut section = Section::new("certificate", "What was proven", "Certificate");
     let manifest = material.manifest;
     section.say(match manifest.family.as_str() {
         "reasoning" => {

@@ -27,13 +27,15 @@ pub(super) struct Section {
     pub id: &'static str,
     /// Its heading.
     pub title: &'static str,
+    /// The same in a word or two, for the contents.
+    pub short: &'static str,
     /// What is in it.
     pub parts: Vec<Part>,
 }
 
 impl Section {
-    pub(super) fn new(id: &'static str, title: &'static str) -> Section {
-        Section { id, title, parts: Vec::new() }
+    pub(super) fn new(id: &'static str, title: &'static str, short: &'static str) -> Section {
+        Section { id, title, short, parts: Vec::new() }
     }
 
     /// A paragraph; `text` is escaped here.
@@ -139,7 +141,7 @@ pub(super) fn page(material: &Material<'_>, sections: &[Section]) -> String {
     header(material, &title, &mut out);
     out += "<nav aria-label=\"Contents\"><ul>\n";
     for section in sections {
-        writeln!(out, "<li><a href=\"#{}\">{}</a></li>", section.id, escaped(section.title)).expect("strings take all");
+        writeln!(out, "<li><a href=\"#{}\">{}</a></li>", section.id, escaped(section.short)).expect("strings take all");
     }
     out += "</ul></nav>\n<main id=\"main\">\n";
     for section in sections {

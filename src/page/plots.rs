@@ -44,11 +44,11 @@ const SMALL: i64 = 110;
 
 /// Room for labels of so many characters, in tenths of a pixel.
 fn room(labels: impl Iterator<Item = usize>) -> i64 {
-    labels.max().unwrap_or(0).min(26) as i64 * 68 + 120
+    labels.max().unwrap_or(0).min(38) as i64 * 68 + 120
 }
 
 fn short(label: &str) -> String {
-    match label.char_indices().nth(26) {
+    match label.char_indices().nth(38) {
         Some((at, _)) => format!("{}..", &label[..at]),
         None => label.to_owned(),
     }
@@ -244,8 +244,19 @@ pub struct Curve {
     pub points: Vec<Point>,
 }
 
-/// Curves over steps that stand evenly, from 0 to 100%, with error bars of one standard error.
-pub fn curves(name: &str, title: &str, across: &str, up: &str, steps: &[String], all: &[Curve]) -> Plot {
+/// What the axes of [`curves`] are.
+pub struct Sides<'a> {
+    /// What the steps are.
+    pub across: &'a str,
+    /// What the values are.
+    pub up: &'a str,
+    /// Values are written as percent, else as shares of 1.
+    pub percent: bool,
+}
+
+/// Curves over steps that stand evenly, from nothing to all, with error bars of one standard error.
+pub fn curves(name: &str, title: &str, sides: &Sides<'_>, steps: &[String], all: &[Curve]) -> Plot {
+    let Sides { across, up, percent: as_percent } = *sides;
     let (left, right, top, tall) = (700, 250, 200, 2600);
     let legend: Vec<String> = all.iter().map(|curve| short(&curve.label)).collect();
     let each = room(legend.iter().map(|l| count(l))) + 420;
@@ -254,10 +265,14 @@ pub fn curves(name: &str, title: &str, across: &str, up: &str, steps: &[String],
     let height = top + tall + 560 + lines * 220 + 100;
     let mut svg = Svg::new(WIDTH, height);
     let wide = WIDTH - left - right;
+    let tick = |n: i64| match as_percent {
+        true => format!("{}%", n * 25),
+        false => format!("{}.{:02}", n / 4, n * 25 % 100),
+    };
     for n in 0..=4 {
         let y = top + tall - tall * n / 4;
         svg.line(left, y, left + wide, y, &named("line"), 10);
-        svg.text(left - 80, y + 40, SMALL, Anchor::End, &named("soft"), &format!("{}%", n * 25));
+        svg.text(left - 80, y + 40, SMALL, Anchor::End, &named("soft"), &tick(n));
     }
     svg.text(left - 80, top - 80, SMALL, Anchor::Start, &named("soft"), up);
     let place = |step: usize| left + wide * (2 * step as i64 + 1) / (2 * steps.len().max(1) as i64);

@@ -4,7 +4,7 @@ use super::Material;
 use super::facts::words;
 use super::gather::length_order;
 use super::html::{Section, table};
-use super::plots::{Axes, Curve, Heat, Plot, Point, curves, grouped, heatmap, percent};
+use super::plots::{Axes, Curve, Heat, Plot, Point, Sides, curves, grouped, heatmap, percent};
 use super::scores::{Cell, Ids, Metric, PLACES, Scores, Table, Tables};
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub(super) fn sections(material: &Material<'_>) -> Vec<Section> {
     if material.scores.is_empty() {
         return Vec::new();
     }
-    let mut section = Section::new("results", "Results");
+    let mut section = Section::new("results", "Results", "Results");
     overview(material, &mut section);
     let mut metrics: Vec<Metric> = material.scores.iter().flat_map(Scores::metrics).collect();
     metrics.sort();
@@ -109,7 +109,7 @@ fn of_metric(material: &Material<'_>, metric: Metric, section: &mut Section) {
             })
             .collect();
         let title = format!("{} by length, all languages", words(up));
-        section.plot(curves(&format!("{key} by length"), &title, "length", up, &lengths, &models));
+        section.plot(curves(&format!("{key} by length"), &title, &sides("length", up), &lengths, &models));
         places(&format!("{key} by place"), &format!("{} by place of the needle", words(up)), metric, &all, section);
     }
     for (scores, tables) in &all {
@@ -138,7 +138,7 @@ fn of_model(
         .filter(|curve| !curve.points.is_empty())
         .collect();
     let what = title("by length and language");
-    section.plot(curves(&name("by length and language"), &what, "length", up, lengths, &by_language));
+    section.plot(curves(&name("by length and language"), &what, &sides("length", up), lengths, &by_language));
     let mut head = vec!["language".to_owned()];
     head.extend(lengths.iter().cloned());
     let rows: Vec<Vec<String>> = languages
@@ -195,6 +195,10 @@ fn of_model(
     }
 }
 
+fn sides<'a>(across: &'a str, up: &'a str) -> Sides<'a> {
+    Sides { across, up, percent: true }
+}
+
 fn axes<'a>(across: &'a str, down: &'a str, colour: &'a str) -> Axes<'a> {
     Axes { across, down, colour, ends: ("0%", "100%") }
 }
@@ -239,7 +243,7 @@ fn places(name: &str, title: &str, metric: Metric, all: &[(&Scores, &Tables)], s
             curve(scores.name.clone(), &steps, &cell)
         })
         .collect::<Vec<_>>();
-    section.plot(curves(name, title, "place of the needle in the context", metric.name(), &steps, &lines));
+    section.plot(curves(name, title, &sides("place of the needle in the context", metric.name()), &steps, &lines));
 }
 
 fn by_depth(name: &str, title: &str, metric: Metric, tables: &Tables, section: &mut Section) {

@@ -18,7 +18,7 @@ const MOST: usize = 3_000_000;
 const COLUMNS: [&str; 7] = ["family", "id", "prompt", "system", "question", "answers", "needle_spans"];
 
 pub(super) fn section(material: &Material<'_>, release: &Release) -> Result<Section> {
-    let mut section = Section::new("samples", "Sample prompts");
+    let mut section = Section::new("samples", "Sample prompts", "Samples");
     let groups = groups(&material.all.candidates);
     let variants: BTreeSet<&Languages> = groups.iter().flat_map(|g| g.rows.iter().map(|r| &r.kind.languages)).collect();
     let mut order: Vec<&Languages> = variants.into_iter().collect();
@@ -35,6 +35,8 @@ pub(super) fn section(material: &Material<'_>, release: &Release) -> Result<Sect
             .to_owned(),
     );
     section.html(picker(material, &order));
+    // The second has distractors, where it is whole.
+    let opened = usize::from(groups.get(1).is_some_and(|group| group.whole));
     let mut bytes = 0;
     let mut left = 0;
     for (n, group) in groups.iter().enumerate() {
@@ -42,7 +44,7 @@ pub(super) fn section(material: &Material<'_>, release: &Release) -> Result<Sect
             left += 1;
             continue;
         }
-        let html = shown(material, release, group, &order, n == 0)?;
+        let html = shown(material, release, group, &order, n == opened)?;
         bytes += html.len();
         section.html(html);
     }

@@ -23,7 +23,7 @@
 //!
 //! | asked | right if |
 //! |---|---|
-//! | yes, no, maybe (qa6, qa9, qa10, qa17, qa18, existence) | it gives this label and no other. Labels that are common words too ("no", Chinese 在) count as a clause of their own alone, so a sentence that merely holds them says nothing; a sentence without a label is no answer |
+//! | yes, no, maybe (qa6, qa9, qa10, qa17, qa18, existence) | it gives this label and no other. Labels that are common words too ("no", Chinese for "is there") count as a clause of their own alone, so a sentence that merely holds them says nothing; a sentence without a label is no answer |
 //! | a number (qa7) | it gives this number and no other, in digits of any script or words. Words that are articles too (German "ein") count where no other number stands, words for none where no number stands at all |
 //! | a set (qa8) | it names all members and no other, in any order, form and with any separators. A short item of a list that names nothing known is one too many. Nothing: it says so and names no object |
 //! | a way (qa19) | it names these directions in this order and no other |
@@ -50,11 +50,13 @@
 mod extract;
 mod find;
 pub mod metrics;
+mod open;
 pub mod paired;
 mod predictions;
 mod report;
 mod rule;
 mod run;
+mod text;
 mod tongue;
 mod words;
 

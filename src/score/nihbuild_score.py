@@ -801,8 +801,8 @@ class Scorer:
     # The rules that are not ours
 
     def _golds(self, row):
-        golds = list(row.get("answers") or [])
-        return golds + list(row.get("answer_variants") or []) if self.rule == "contains" else golds
+        golds = _texts(row.get("answers"))
+        return golds + _texts(row.get("answer_variants")) if self.rule == "contains" else golds
 
     def _contains(self, output, golds):
         if self.rule == "released":
@@ -828,13 +828,13 @@ class Scorer:
     # Stories
 
     def _reasoning(self, text, row, only=None):
-        golds = [normalize(g) for g in row.get("answers") or []]
+        golds = [normalize(g) for g in _texts(row.get("answers"))]
         golds = [g for g in golds if g]
         if not text or not golds:
             return False, False
         story = row.get("language")
         answer = "en" if row.get("strategy") == "translation" else row.get("question_language") or story
-        variants = [v for v in map(normalize, row.get("answer_variants") or []) if v]
+        variants = [v for v in map(normalize, _texts(row.get("answer_variants"))) if v]
         accepted = golds + variants
         by_language = [(code, [g for g in map(normalize, given) if g]) for code, given in _by_language(row)]
         task = _TASKS.get(row.get("source_task"))
@@ -943,7 +943,7 @@ class Scorer:
         if only:
             return False, any(code == only and self._holds(text, golds, only, only) for code, golds in _by_language(row))
         code, asked = row.get("language"), row.get("question_language") or row.get("language")
-        golds = list(row.get("answers") or []) + list(row.get("answer_variants") or [])
+        golds = _texts(row.get("answers")) + _texts(row.get("answer_variants"))
         exact = self._holds(text, golds, code, asked)
         anyway = exact or any(self._holds(text, given, other, asked) for other, given in _by_language(row))
         return exact, anyway
@@ -986,8 +986,13 @@ class Scorer:
         return [(form, False) for form in forms if form] + [(form, True) for form in inflected if form]
 
 
+def _texts(value):
+    """A list column, whatever reader gave it."""
+    return [] if value is None else list(value)
+
+
 def _by_language(row):
-    return [(entry["language"], list(entry["answers"] or [])) for entry in row.get("answers_by_language") or []]
+    return [(entry["language"], _texts(entry["answers"])) for entry in _texts(row.get("answers_by_language"))]
 
 
 def _bare(text):

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use rayon::prelude::*;
 use serde::Deserialize;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub struct Predictions {
     /// Their files, as they were named.
     pub files: Vec<String>,
     /// By id.
-    pub by_id: HashMap<String, Prediction>,
+    pub by_id: BTreeMap<String, Prediction>,
     /// Ids that were given more than once, and where again; the first counts.
     pub duplicates: Vec<(String, Place)>,
 }

@@ -1,12 +1,12 @@
 //! The matching rule.
 
 use super::extract::{clean, extract};
-use super::find::{Clitics, Forms, Hit, bare, begins, ends, in_word, places};
+use super::find::{Clitics, Forms, Hit, begins, ends, places};
 use super::tongue::Tongue;
 use super::words::Words;
 use crate::error::Result;
-use crate::language::{class_number, normalize, spellings, strip};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use crate::language::normalize;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex};
 
@@ -80,12 +80,12 @@ type Key = (Vec<String>, &'static str, bool);
 pub struct Scorer {
     rule: Rule,
     words: Words,
-    tongues: HashMap<String, Tongue>,
+    tongues: BTreeMap<String, Tongue>,
     /// A language that has no words.
     plain: Tongue,
     lexicons: Mutex<BTreeMap<Key, Arc<Forms>>>,
     /// Lists of accepted answers in normal form: sets have hundreds, and rows share them.
-    accepted: Mutex<HashMap<Vec<String>, Arc<Vec<String>>>>,
+    accepted: Mutex<BTreeMap<Vec<String>, Arc<Vec<String>>>>,
 }
 
 impl Scorer {
@@ -102,7 +102,7 @@ impl Scorer {
         })
     }
 
-    fn tongue(&self, code: &str) -> &Tongue {
+    pub(super) fn tongue(&self, code: &str) -> &Tongue {
         self.tongues.get(code).unwrap_or(&self.plain)
     }
 
@@ -405,61 +405,6 @@ impl Scorer {
         }
         Ok(set(&kept) == gold && !tongue.strangers(text, &[kept, denied].concat(), true))
     }
-
-    // Passages and factoids.
-
-    fn open(&self, text: &str, gold: &Gold) -> (bool, bool) {
-        let asked = if gold.question_language.is_empty() { &gold.language } else { &gold.question_language };
-        let holds = |golds: &[String], code: &str| self.holds(text, golds, code, asked);
-        let exact = holds(&gold.answers, &gold.language) || holds(&gold.answer_variants, &gold.language);
-        (exact, exact || gold.answers_by_language.iter().any(|(code, given)| holds(given, code)))
-    }
-
-    fn open_in(&self, text: &str, gold: &Gold, code: &str) -> bool {
-        gold.answers_by_language.iter().any(|(c, given)| c == code && self.holds(text, given, code, code))
-    }
-
-    /// Does a text hold one of the answers, as whole words?
-    fn holds(&self, text: &str, golds: &[String], code: &str, asked: &str) -> bool {
-        let bare = bare(text);
-        golds.iter().any(|gold| {
-            self.forms(gold, code).iter().any(|(form, inflected)| {
-                [text, &bare].iter().any(|whole| {
-                    [code, asked]
-                        .iter()
-                        .any(|reader| self.tongue(reader).holds(whole, form, *reader == code, *inflected))
-                })
-            })
-        })
-    }
-
-    /// Forms of an open answer; whether they are inflected.
-    fn forms(&self, gold: &str, code: &str) -> Vec<(String, bool)> {
-        let tongue = self.tongue(code);
-        let whole = normalize(gold);
-        let core = core(gold, &whole, tongue);
-        let mut forms = vec![core.clone()];
-        forms.extend(spellings(&core));
-        forms.push(strip(&whole).to_owned());
-        let plain: Vec<String> = forms.iter().map(|form| bare(form)).collect();
-        forms.extend(plain);
-        for numbers in &tongue.words.count {
-            let words = || numbers.iter().filter(|form| !form.contains(' '));
-            if words().any(|form| *form == core) {
-                forms.extend(words().filter(|form| !tongue.words.weak_numbers.contains(form)).cloned());
-            }
-        }
-        let mut all: Vec<(String, bool)> = forms.into_iter().map(|form| (form, false)).collect();
-        for (before, after) in &tongue.words.changes {
-            let stem = core.strip_suffix(before.as_str()).unwrap_or_default();
-            let last: Vec<char> = stem.chars().rev().take(2).collect();
-            if last.len() == 2 && last.into_iter().all(in_word) {
-                all.extend(after.iter().map(|ending| (normalize(&format!("{stem}{ending}")), true)));
-            }
-        }
-        all.retain(|(form, _)| !form.is_empty());
-        all
-    }
 }
 
 /// What a text says, held against the gold.
@@ -516,26 +461,4 @@ fn is_closed(source_task: &str) -> bool {
 
 fn normal(words: &[String]) -> Vec<String> {
     words.iter().map(|word| normalize(word)).filter(|word| !word.is_empty()).collect()
-}
-
-/// The answer's words without punctuation at the edges and a leading article.
-fn core(gold: &str, whole: &str, tongue: &Tongue) -> String {
-    let text = strip(whole);
-    if text.is_empty() {
-        return whole.to_owned();
-    }
-    for article in &tongue.words.articles {
-        let rest = text.strip_prefix(article.as_str()).and_then(|rest| rest.strip_prefix(' ')).map(strip);
-        if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
-            return rest.to_owned();
-        }
-    }
-    let written = gold.trim_start_matches(|c: char| !c.is_alphanumeric());
-    for (article, plain) in &tongue.words.joined_articles {
-        let rest = text.strip_prefix(plain.as_str()).filter(|_| written.starts_with(article.as_str()));
-        if let Some(rest) = rest.filter(|rest| rest.chars().take_while(|c| class_number(*c) != 0).count() > 2) {
-            return rest.to_owned();
-        }
-    }
-    text.to_owned()
 }

@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 /// A row with its score.
@@ -83,7 +83,7 @@ fn cell(batch: &RecordBatch, name: &str, row: usize) -> String {
 
 /// Texts of which a file has few.
 #[derive(Default)]
-struct Pool(HashSet<Arc<str>>);
+struct Pool(BTreeSet<Arc<str>>);
 
 impl Pool {
     fn get(&mut self, text: &str) -> Arc<str> {
@@ -179,7 +179,7 @@ pub fn score(
 }
 
 fn faults(rows: &[Scored], predictions: &Predictions) -> Faults {
-    let known: HashSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+    let known: BTreeSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
     let mut unknown: Vec<_> = predictions.by_id.iter().filter(|(id, _)| !known.contains(id.as_str())).collect();
     unknown.sort_by(|a, b| (&a.1.place, a.0).cmp(&(&b.1.place, b.0)));
     let at = |place: &Option<super::Place>| place.as_ref().map_or_else(String::new, |place| predictions.at(place));

@@ -4,7 +4,7 @@ use super::find::{Clitics, Forms, Hit, bounds, holds, is_ideograph, longest};
 use super::words::LanguageWords;
 use crate::error::Result;
 use crate::language::edge;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a hit stands for that is no answer, and a denial.
 pub(super) const NONE: i32 = -1;
@@ -28,7 +28,7 @@ pub(super) struct Tongue {
     parts: Vec<String>,
     after_parts: Vec<String>,
     /// By kind: form to entity.
-    pub entities: HashMap<&'static str, HashMap<String, usize>>,
+    pub entities: BTreeMap<&'static str, BTreeMap<String, usize>>,
 }
 
 fn named<'a>(lists: impl IntoIterator<Item = &'a Vec<String>>, clitics: Clitics) -> Vec<(String, i32, Clitics)> {
@@ -52,9 +52,9 @@ impl Tongue {
         let parts = [words.or.clone(), words.and.clone()].concat();
         let parts = [parts, words.then.clone()].concat();
         let after_parts = [parts.clone(), words.because.clone()].concat();
-        let mut entities = HashMap::new();
+        let mut entities = BTreeMap::new();
         for (kind, _) in super::KINDS {
-            let mut known = HashMap::new();
+            let mut known = BTreeMap::new();
             for (n, forms) in words.entities(kind, true).into_iter().enumerate() {
                 forms.into_iter().for_each(|form| {
                     known.entry(form.clone()).or_insert(n);

@@ -3,9 +3,12 @@
 //! Times are compared within one run, on whatever machine runs it.
 
 mod compact;
+#[path = "../page/driver.rs"]
+mod driver;
 mod mlneedle;
 mod nearest;
 mod recall;
+mod report;
 mod sampler;
 mod score;
 
@@ -113,13 +116,14 @@ sys.exit(code)";
 /// A part of the program, and the word that asks for it alone.
 type Part = (&'static str, fn(&mut Figures));
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     ("mlrbench", builds),
     ("nearest", nearest::run),
     ("sampler", sampler::run),
     ("mlneedle", mlneedle::run),
     ("recall", recall::run),
     ("score", score::run),
+    ("report", report::run),
     (ALONE, compact::alone),
 ];
 
