@@ -7,6 +7,8 @@
 //! |---|---|
 //! | `manifest.json` | what the release is, its files with their digests, counts ([`crate::manifest::Manifest`], every key documented) |
 //! | `README.md` | the card: YAML front matter between two lines `---`, with `configs`, each a `config_name` and its `data_files`; then Markdown for people. Nothing in it is read back |
+//! | `CITATION.cff`, `LICENSE.md`, `croissant.json` | since 5: how to cite it, its licence with those of its sources, its description in Croissant ([`crate::card`]). Made of recipe and manifest; nothing in them is read back |
+//! | `ro-crate-metadata.json` | since 5, where the recipe has `release.ro_crate`: the same as RO-Crate |
 //! | `recipe.toml` | the recipe, every default of its family written out ([`crate::recipe::Recipe`]); a held-out seed stands as `{ digest = ".." }` |
 //! | `data/<config>/test-00000-of-00001.parquet` | the rows, a file a config |
 //! | `packs/<code>.toml` | the language packs that wrote the rows: UTF-8, as embedded in the program, or as made by translation |
@@ -149,3 +151,4 @@
 //! | 2 | columns `haystack_tokens` and `moved`; in spans `char_start`, `char_end` and `also`; `chars` in the sums of files |
 //! | 3 | columns `examples`, `example_labels`, `retriever`, `top_k`, `answerable`, `recall`, `recall_supporting` |
 //! | 4 | `digests/`, `provenance.intoto.json`; `outputs` and `recipe_sha256` in the manifest. Rows and their digests are those of 3 |
+//! | 5 | `CITATION.cff`, `LICENSE.md`, `croissant.json`, `ro-crate-metadata.json`, more front matter in `README.md`; `source_licences`, `errata` and, of files, `data_bytes` in the manifest. Rows and their digests are those of 3 |

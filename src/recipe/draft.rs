@@ -187,6 +187,13 @@ impl Draft {
             Some(licence) => format!("licence = {licence:?}"),
             None => "# licence = \"CC-BY-4.0\"            # that of your texts, by its SPDX identifier".to_owned(),
         };
+        // The sources' own terms do not go together: whoever publishes the release answers for that.
+        let licence = match self.from {
+            From::Mlqa => format!(
+                "{licence}\nallow_conflicting_licences = true   # MLQA's and MS MARCO's differ: publish only where you may"
+            ),
+            _ => licence,
+        };
         format!(
             "\n[release]\nname = {:?}\nversion = \"1.0.0\"                   # raise it whenever a row changes\n\
              seed = {seed}                      # another number, another release\n{licence}\n",

@@ -104,7 +104,7 @@ fn nothing_is_written_over_and_wrong_flags_are_named() {
         (&["--source", "mlqa"], "--source mlqa is none of mlrbench's"),
         (&["--size", "0"], "--size 0"),
         (&["--size", "3"], "fewer than the 7 tasks"),
-        (&["--licence", "my own!"], "is not an SPDX identifier"),
+        (&["--licence", "my own!"], "is no expression of SPDX identifiers"),
         (&["--tokenizer", "A B"], "--tokenizer"),
         (&["--out", "no/such/r.toml"], "there is no folder no/such"),
     ] {

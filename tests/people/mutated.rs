@@ -77,15 +77,12 @@ fn what_the_program_accepts_the_schema_accepts() {
         let said = faults(&text);
         match said.is_empty() {
             // The program may still refuse it. Some are looked at, so that the test is not about nothing.
-            true => accepted += usize::from(n % 20 == 0 && plan(&text).is_ok()),
+            true => accepted += usize::from(n % 4 == 0 && plan(&text).is_ok()),
             false => {
                 refused += 1;
                 assert!(plan(&text).is_err(), "the program accepts what the schema refuses: {said:?}\n{text}");
             }
         }
     }
-    assert!(
-        refused > 1500 && accepted > 20,
-        "{refused} refused by both, {accepted} accepted by both of every twentieth"
-    );
+    assert!(refused > 1500 && accepted > 50, "{refused} refused by both, {accepted} accepted by both of every fourth");
 }
