@@ -97,11 +97,11 @@ impl Release {
     pub fn batches<'a>(&'a self, file: usize, columns: &[&str], rows: Option<&[u32]>) -> Result<Batches<'a>> {
         match &self.compact {
             Some(compact) => self.put_together(compact, file, columns, rows),
-            None => self.from_parquet(file, columns, rows),
+            None => self.parquet(file, columns, rows),
         }
     }
 
-    fn from_parquet(&self, file: usize, columns: &[&str], rows: Option<&[u32]>) -> Result<Batches<'_>> {
+    fn parquet(&self, file: usize, columns: &[&str], rows: Option<&[u32]>) -> Result<Batches<'_>> {
         let path = self.path(file);
         let fault = |e: &dyn std::fmt::Display| damaged(&path, e);
         let mut batches = sound(&path, || {
@@ -140,7 +140,7 @@ impl Release {
         }
         let rows: Box<dyn Iterator<Item = u64>> = match rows {
             None => Box::new(0..self.files()[file].rows),
-            Some(rows) => Box::new(rows.to_vec().into_iter().map(u64::from)),
+            Some(rows) => Box::new(Vec::from(rows).into_iter().map(u64::from)),
         };
         Ok(Box::new(reader.into_rows(rows)))
     }
@@ -179,7 +179,7 @@ pub struct Picked<'a> {
 
 impl Picked<'_> {
     /// The next row: a batch, and the place in it.
-    pub fn next(&mut self) -> Result<(RecordBatch, usize)> {
+    pub fn take(&mut self) -> Result<(RecordBatch, usize)> {
         loop {
             match &self.batch {
                 Some(batch) if self.next < batch.num_rows() => {

@@ -94,7 +94,7 @@ pub fn row(a: &Path, b: &Path, id: &str) -> Result<RowDiff> {
 
 /// A row of a file, whole.
 fn one(release: &Release, (file, row): (usize, u32), columns: &Columns) -> Result<RecordBatch> {
-    let (batch, row) = release.rows(file, &columns.read(), &[row])?.next()?;
+    let (batch, row) = release.rows(file, &columns.read(), &[row])?.take()?;
     Ok(batch.slice(row, 1))
 }
 

@@ -224,7 +224,7 @@ impl Sides<'_> {
             let mut from_a = self.a.rows(files.0, &columns, &places_a)?;
             let mut from_b = self.b.rows(files.1, &columns, &places_b)?;
             for _ in run {
-                let (a, b) = (from_a.next()?, from_b.next()?);
+                let (a, b) = (from_a.take()?, from_b.take()?);
                 let told = changed((&a.0, a.1), (&b.0, b.1), self.columns);
                 let told =
                     Changed { file: mine.to_owned(), moved_to: (mine != theirs).then(|| theirs.to_owned()), ..told };
