@@ -109,7 +109,7 @@ fn shown(
     let mut articles: Vec<(usize, String)> = Vec::new();
     for row in &group.rows {
         let mut picked = release.rows(row.place.file, &COLUMNS, &[row.place.row])?;
-        let (batch, at) = picked.next()?;
+        let (batch, at) = picked.take()?;
         let place = order.iter().position(|l| **l == row.kind.languages).expect("it is one of the order");
         articles.push((place, article(material, group, row, place, &batch, at)));
     }

@@ -138,7 +138,7 @@ fn each(release: &Release, rows: &[&Candidate], read: &mut dyn FnMut(&RecordBatc
         let numbers: Vec<u32> = rows.iter().map(|row| row.place.row).collect();
         let mut picked = release.rows(rows[0].place.file, &READ, &numbers)?;
         for _ in rows {
-            let (batch, at) = picked.next()?;
+            let (batch, at) = picked.take()?;
             read(&batch, at)?;
         }
     }
