@@ -162,12 +162,19 @@ pub fn heatmap(
         &named("soft"),
         &format!("{} (down) by {} (across)", axes.down, axes.across),
     );
-    // Labels that would run into each other are left out.
-    let most = columns.iter().map(|c| count(c)).max().unwrap_or(1) as i64 * 70 + 40;
-    let every = ((most + wide - 1) / wide.max(1)).max(1) as usize;
-    for (n, column) in columns.iter().enumerate().filter(|(n, _)| n % every == 0) {
+    // Labels that would run into each other are left out; one that is longer than most is cut.
+    let mut sizes: Vec<usize> = columns.iter().map(|c| count(c)).collect();
+    sizes.sort_unstable();
+    let usual = sizes.get(sizes.len() / 2).copied().unwrap_or(1) as i64 * 70 + 40;
+    let every = ((usual + wide - 1) / wide.max(1)).max(1);
+    let fits = ((every * wide - 40) / 68).max(1) as usize;
+    for (n, column) in columns.iter().enumerate().step_by(every as usize) {
         let x = left + wide * n as i64 + wide / 2;
-        svg.text(x, top - 70, SMALL, Anchor::Middle, &named("ink"), column);
+        let label = match column.char_indices().nth(fits) {
+            Some(_) => column.chars().take(fits.saturating_sub(2)).collect::<String>() + "..",
+            None => column.clone(),
+        };
+        svg.text(x, top - 70, SMALL, Anchor::Middle, &named("ink"), &label);
     }
     let mut empty = 0;
     let mut said = Vec::new();
