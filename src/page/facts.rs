@@ -252,7 +252,7 @@ fn drops(material: &Material<'_>) -> Section {
     }
     for (language, facts) in &manifest.translations {
         let of = format!("translations into {language}");
-        rows.extend(facts.dropped.iter().map(|(why, n)| vec![of.clone(), why.clone(), grouped(u64::from(*n))]));
+        rows.extend(facts.dropped.iter().map(|(why, n)| vec![of.clone(), why.clone(), grouped(*n)]));
     }
     for (language, facts) in &manifest.texts {
         rows.extend(
@@ -328,7 +328,7 @@ fn answerers(material: &Material<'_>) -> Section {
         }
     }
     if !whole.is_empty() {
-        let share = |(credit, rows): (u64, u64)| if rows == 0 { "\u{2013}".to_owned() } else { percent(credit / rows) };
+        let share = |(credit, rows): (u64, u64)| credit.checked_div(rows).map_or("\u{2013}".to_owned(), percent);
         let rows: Vec<Vec<String>> =
             whole.into_iter().map(|(task, both)| vec![task, share(both[0]), share(both[1])]).collect();
         let head = strings(&["task", "named most", "named least"]);

@@ -153,10 +153,10 @@ pub(super) fn page(material: &Material<'_>, sections: &[Section]) -> String {
                 Part::Html(html) => out += html,
                 Part::Plot(plot) => {
                     let title = escaped(&plot.title);
-                    write!(
+                    writeln!(
                         out,
                         "<figure><figcaption>{title}</figcaption><div class=\"wide\" tabindex=\"0\" role=\"region\" \
-                         aria-label=\"{title}\">{}</div></figure>\n",
+                         aria-label=\"{title}\">{}</div></figure>",
                         plot.svg
                     )
                     .expect("strings take all");

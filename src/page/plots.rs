@@ -42,6 +42,9 @@ const WIDTH: i64 = 7200;
 const TEXT: i64 = 120;
 const SMALL: i64 = 110;
 
+/// Characters of a code: a language, a length, a number of tokens.
+const CODE: usize = 8;
+
 /// Room for labels of so many characters, in tenths of a pixel.
 fn room(labels: impl Iterator<Item = usize>) -> i64 {
     labels.max().unwrap_or(0).min(38) as i64 * 68 + 120
@@ -162,12 +165,17 @@ pub fn heatmap(
         &named("soft"),
         &format!("{} (down) by {} (across)", axes.down, axes.across),
     );
-    // Labels that would run into each other are left out.
-    let most = columns.iter().map(|c| count(c)).max().unwrap_or(1) as i64 * 70 + 40;
-    let every = ((most + wide - 1) / wide.max(1)).max(1) as usize;
-    for (n, column) in columns.iter().enumerate().filter(|(n, _)| n % every == 0) {
+    // Labels that would run into each other are left out; words among codes are cut.
+    let usual = columns.iter().map(|c| count(c)).filter(|n| *n <= CODE).max().unwrap_or(CODE) as i64 * 70 + 40;
+    let every = ((usual + wide - 1) / wide.max(1)).max(1);
+    let fits = ((every * wide - 40) / 68).max(1) as usize;
+    for (n, column) in columns.iter().enumerate().step_by(every as usize) {
         let x = left + wide * n as i64 + wide / 2;
-        svg.text(x, top - 70, SMALL, Anchor::Middle, &named("ink"), column);
+        let label = match column.char_indices().nth(fits) {
+            Some(_) => column.chars().take(fits.saturating_sub(2)).collect::<String>() + "..",
+            None => column.clone(),
+        };
+        svg.text(x, top - 70, SMALL, Anchor::Middle, &named("ink"), &label);
     }
     let mut empty = 0;
     let mut said = Vec::new();

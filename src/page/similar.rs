@@ -238,10 +238,13 @@ fn documents(prompt: &str, batch: &RecordBatch, row: usize) -> Vec<String> {
     out
 }
 
+/// An instance, and the ids of its distractors.
+type Ranked = (String, Vec<String>);
+
 /// Pinned vectors, one language of question and haystack at a time.
 fn by_pins(release: &Release, rows: &[&Candidate]) -> Result<Similar> {
     let mut found = Similar { by: "the published vectors of the recipe's model", ..Similar::default() };
-    let mut by_languages: BTreeMap<(String, String), Vec<(String, Vec<String>)>> = BTreeMap::new();
+    let mut by_languages: BTreeMap<(String, String), Vec<Ranked>> = BTreeMap::new();
     each(release, rows, &mut |batch, row| {
         let languages = (text(batch, "question_language", row), text(batch, "haystack_language", row));
         let languages = (languages.0.to_owned(), languages.1.to_owned());

@@ -15,7 +15,7 @@ impl Fits for Browser {
     #[track_caller]
     fn fits(&mut self, width: u32) {
         let found = self.value(
-            "JSON.stringify([document.documentElement.scrollWidth, Array.from(document.querySelectorAll('body *')).filter(function (e) { \
+            "JSON.stringify([Math.max(document.documentElement.scrollWidth, innerWidth), Array.from(document.querySelectorAll('body *')).filter(function (e) { \
              return e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.wide,nav,pre,.skip') }).slice(0, 3)\
              .map(function (e) { return e.outerHTML.slice(0, 200) })])",
         );
