@@ -64,7 +64,9 @@ fn table_of_mlrbench() {
 #[test]
 fn table_of_mlneedle() {
     let lengths = ["0k", "4k", "8k", "16k", "32k"];
-    let rows: [(&str, &[u64], Option<&str>, Option<&str>); 4] = [
+    // Model, accuracies, effective length as printed, and by the rule.
+    type Model = (&'static str, &'static [u64], Option<&'static str>, Option<&'static str>);
+    let rows: [Model; 4] = [
         ("Llama2-7B-Chat", &[335, 171], None, None),
         ("Llama3-8B-Instruct", &[622, 479, 295], Some("4k"), Some("4k")),
         ("Cohere-Aya-23-8B", &[700, 460, 449], Some("4k"), None),
