@@ -3,6 +3,7 @@
 mod audit;
 mod diff;
 mod dry;
+mod export;
 mod side;
 mod summary;
 mod verify;
@@ -52,6 +53,8 @@ enum Verb {
     Show(ShowArgs),
     /// Compare two releases: which rows differ, where that began, and what it does to scores
     Diff(DiffArgs),
+    /// Write a release as the files of an evaluator
+    Export(export::ExportArgs),
     /// Print a script that completes command lines, for a shell to read
     Completions {
         /// The shell
@@ -192,6 +195,7 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Audit(args) => audit::audit(args),
         Verb::Show(args) => show_row(args),
         Verb::Diff(args) => diff::diff(args),
+        Verb::Export(args) => export::export(args),
         Verb::Completions { shell } => completions(shell),
     }
 }
