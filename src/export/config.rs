@@ -3,8 +3,8 @@
 use super::pick::Picked;
 use super::{Decoding, Options, To};
 use crate::error::{Error, Result};
-use crate::family::Strategy;
-use crate::recipe::{Family, Layout, PromptKind, Recipe};
+
+use crate::recipe::{Family, Layout, PromptKind, Recipe, Strategy};
 use crate::release::Release;
 use serde::Serialize;
 use serde_json::{Value, json};
