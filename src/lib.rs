@@ -91,6 +91,7 @@ pub mod record;
 pub mod release;
 pub mod report;
 pub mod reranker;
+pub mod score;
 pub mod seed;
 pub mod show;
 pub mod source;

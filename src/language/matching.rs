@@ -67,8 +67,20 @@ impl Rules {
         &self.language
     }
 
+    /// Its lists, for programs that apply the rule themselves: all texts are normalised.
+    pub(crate) fn lists(&self) -> RuleLists<'_> {
+        RuleLists {
+            articles: &self.articles,
+            joined_articles: &self.joined_articles,
+            proclitics: &self.proclitics,
+            endings: &self.endings,
+            changes: &self.changes,
+            endings_on_foreign: &self.endings_on_foreign,
+        }
+    }
+
     /// The answer's words without what is not part of it: punctuation at the edges, then a leading article.
-    fn core(&self, answer: &str) -> String {
+    pub(crate) fn core(&self, answer: &str) -> String {
         let whole = normalize(answer);
         let text = strip(&whole);
         if text.is_empty() {
@@ -92,7 +104,7 @@ impl Rules {
     }
 
     /// The answer's words in the other forms that their last one takes.
-    fn inflected(&self, core: &str) -> Vec<String> {
+    pub(crate) fn inflected(&self, core: &str) -> Vec<String> {
         let mut all = Vec::new();
         for (from, to) in &self.changes {
             let stem = core.strip_suffix(from.as_str()).filter(|stem| stem.chars().rev().take(2).all(in_word));
@@ -104,8 +116,18 @@ impl Rules {
     }
 }
 
+/// The lists of [`Rules`].
+pub(crate) struct RuleLists<'a> {
+    pub articles: &'a [String],
+    pub joined_articles: &'a [(String, String)],
+    pub proclitics: &'a [String],
+    pub endings: &'a [String],
+    pub changes: &'a [(String, Vec<String>)],
+    pub endings_on_foreign: &'a [String],
+}
+
 /// Without punctuation at the edges; signs that belong to a number or a name stay.
-fn strip(text: &str) -> &str {
+pub(crate) fn strip(text: &str) -> &str {
     let sign = |c: char| matches!(c, '%' | '+' | '#' | '\u{b0}' | '\u{2030}' | '$' | '\u{a2}'..='\u{a5}' | '\u{20a0}'..='\u{20cf}');
     text.trim_matches(|c: char| !in_word(c) && !sign(c))
 }
@@ -220,7 +242,7 @@ fn place(text: &str, answer: &str, at: usize) -> Option<(usize, usize)> {
 }
 
 /// Other ways to write the numbers of a normalised answer: digit groups parted by plain spaces, and such groups closed up.
-fn spellings(core: &str) -> [String; 2] {
+pub(crate) fn spellings(core: &str) -> [String; 2] {
     let pieces: Vec<&str> = core.split(' ').collect();
     let digits = |piece: &str, sizes: std::ops::RangeInclusive<usize>| {
         sizes.contains(&piece.len()) && piece.bytes().all(|b| b.is_ascii_digit())
@@ -272,7 +294,7 @@ impl Words<'_> {
 }
 
 /// Does one word end here, or none go on?
-fn edge(text: &str, at: usize) -> bool {
+pub(crate) fn edge(text: &str, at: usize) -> bool {
     match (text[..at].chars().next_back(), text[at..].chars().next()) {
         (Some(before), Some(after)) => !joined(before, after) && number_ends(text, at),
         _ => true,

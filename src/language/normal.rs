@@ -295,7 +295,7 @@ pub(super) fn devanagari(c: char) -> bool {
 }
 
 /// Chinese characters, kana and bopomofo: written without spaces, so that each may begin and end a word.
-pub(super) fn ideograph(c: char) -> bool {
+pub(crate) fn ideograph(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{2fdf}' | '\u{3005}'..='\u{3007}' | '\u{3021}'..='\u{3029}' | '\u{3031}'..='\u{3035}'
         | '\u{3040}'..='\u{312f}' | '\u{31a0}'..='\u{31bf}' | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
@@ -316,7 +316,7 @@ pub(super) fn joined(before: char, after: char) -> bool {
 }
 
 /// Does a word hold this character?
-pub(super) fn in_word(c: char) -> bool {
+pub(crate) fn in_word(c: char) -> bool {
     class(c) != Class::Gap
 }
 
