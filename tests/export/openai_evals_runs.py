@@ -1,0 +1,77 @@
+"""Runs every config of an export in the real evals: its dummy, and completion functions that know or miss every answer.
+
+Usage: openai_evals_runs.py EXPORT JSONL-EXPORT
+"""
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ.setdefault("OPENAI_API_KEY", "none")
+folder = Path(sys.argv[1])
+sys.path.insert(0, str(folder))
+
+from evals.api import CompletionFn  # noqa: E402
+from evals.cli import oaieval  # noqa: E402
+from evals.registry import Registry  # noqa: E402
+
+from common import gold, reference, same, wrong  # noqa: E402
+
+export, configs = reference(sys.argv[2])
+name = export["release"]["name"]
+decoding = json.loads((folder / "export.json").read_text(encoding="utf-8"))["decoding"]
+out = tempfile.mkdtemp()
+by_prompt = {json.dumps(row["messages"]): (config, row) for config, rows in configs.values() for row in rows.values()}
+
+
+class Said:
+    def __init__(self, text):
+        self.text = text
+
+    def get_completions(self):
+        return [self.text]
+
+
+class Answering(CompletionFn):
+    def __init__(self, say):
+        self.say = say
+
+    def __call__(self, prompt, **settings):
+        config, row = by_prompt[json.dumps(prompt)]
+        expected = {"temperature": decoding["temperature"], "max_tokens": config["max_tokens"]}
+        if config["stop"]:
+            expected["stop"] = config["stop"]
+        if decoding["top_k"]:
+            expected["extra_body"] = {"top_k": decoding["top_k"]}
+        same(settings, expected, f"settings of {row['id']}")
+        return Said(self.say(row, config["answer_format"]))
+
+
+class Known(Registry):
+    """The registry, with the two completion functions."""
+
+    def make_completion_fn(self, name, **more):
+        say = {"gold": gold, "wrong": wrong}.get(name)
+        return Answering(say) if say else super().make_completion_fn(name, **more)
+
+
+for fn, score in (("gold", 1.0), ("wrong", 0.0), ("dummy", 0.0)):
+    for config, rows in configs.values():
+        record = f"{out}/{fn}.jsonl"
+        args = oaieval.get_parser().parse_args(
+            [fn, f"{name}.{config['config']}", "--registry_path", str(folder / "registry"), "--record_path", record]
+        )
+        oaieval.run(args, registry=Known())
+        with open(record, encoding="utf-8") as lines:
+            events = [json.loads(line) for line in lines]
+        (report,) = [event["final_report"] for event in events if "final_report" in event]
+        same({m: report[m] for m in ["accuracy", *config["metrics"]]}, dict.fromkeys(["accuracy", *config["metrics"]], score),
+             f"{fn} on {config['task']}")
+        ids = [event["data"]["id"] for event in events if event.get("type") == "match"]
+        same(sorted(ids), sorted(rows), f"rows of {config['task']}")
+        os.remove(record)
+registry = Registry()
+registry.add_registry_paths([str(folder / "registry")])
+same(len(registry.get_eval_set(name) .evals), len(configs), "evals of the set")
+print(json.dumps({"configs": len(configs), "rows": len(by_prompt)}))
