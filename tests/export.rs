@@ -109,7 +109,8 @@ fn full_and_compact_releases_export_alike() {
 #[test]
 fn json_lines_hold_what_the_release_holds() {
     let bench = Bench::new();
-    for (n, release) in [stories(&bench, "full"), passages(&bench, "full"), factoids(&bench, "full")].iter().enumerate() {
+    for (n, release) in [stories(&bench, "full"), passages(&bench, "full"), factoids(&bench, "full")].iter().enumerate()
+    {
         let folder = export(&bench, release, "jsonl", &format!("lines{n}"), &[]);
         let exported = lines(&folder);
         let files = data_files(release);
@@ -154,7 +155,10 @@ fn json_lines_hold_what_the_release_holds() {
     };
     let chain = of("zh_4k_chain_of_thought");
     assert_eq!((&chain["answer_format"], &chain["max_tokens"]), (&"json_reasoning".into(), &512.into()));
-    assert_eq!((&of("hi_0k_few_shot")["stop"][0], &of("ar_0k_translation")["max_tokens"]), (&"<example>".into(), &96.into()));
+    assert_eq!(
+        (&of("hi_0k_few_shot")["stop"][0], &of("ar_0k_translation")["max_tokens"]),
+        (&"<example>".into(), &96.into())
+    );
     let told = json(&bench.path("lines1/export.json"));
     let existence = told["configs"].as_array().unwrap().iter().filter(|c| c["prompt_kind"] == "existence");
     let existence: Vec<&Value> = existence.collect();
@@ -326,7 +330,9 @@ fn python(evaluator: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("NIHBUILD_EVALUATORS").map(PathBuf::from);
     let python = folder.map(|folder| folder.join(evaluator).join("bin/python")).filter(|python| python.exists());
     if python.is_none() {
-        eprintln!("skipped: runs of the real {evaluator} (.ci/evaluators DIR installs it, NIHBUILD_EVALUATORS=DIR names it)");
+        eprintln!(
+            "skipped: runs of the real {evaluator} (.ci/evaluators DIR installs it, NIHBUILD_EVALUATORS=DIR names it)"
+        );
     }
     python
 }
@@ -347,7 +353,10 @@ fn runs(bench: &Bench, python: &Path, release: &Path, to: &str, flags: &[&str]) 
     for (name, value) in [("HF_HUB_OFFLINE", "1"), ("HF_DATASETS_OFFLINE", "1"), ("TRANSFORMERS_OFFLINE", "1")] {
         command.env(name, value);
     }
-    command.env("HF_HOME", bench.path("hf")).env("XDG_DATA_HOME", bench.path("xdg")).env("XDG_CACHE_HOME", bench.path("xdg"));
+    command
+        .env("HF_HOME", bench.path("hf"))
+        .env("XDG_DATA_HOME", bench.path("xdg"))
+        .env("XDG_CACHE_HOME", bench.path("xdg"));
     command.env("PYTHONDONTWRITEBYTECODE", "1").current_dir(bench.dir.path());
     let ran = Outcome::of(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{to}: {}\n{}", ran.out, ran.err);

@@ -1,11 +1,11 @@
-"""What the tasks of this folder call. The folder may be moved; see README.md."""
+"""What the tasks of this folder call; see ../README.md."""
 import importlib.util
 import json
 from pathlib import Path
 
 import datasets
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent.parent
 EXPORT = json.loads((HERE / "export.json").read_text(encoding="utf-8"))
 
 

@@ -10,7 +10,6 @@ use std::fmt::Write as _;
 const UTILS: &str = include_str!("lm_eval.py");
 
 pub(super) fn write(folder: &Folder, context: &Context, configs: &[Config]) -> Result<()> {
-    folder.text("utils.py", UTILS)?;
     for config in configs {
         folder.text(&format!("tasks/{}.yaml", config.config), &task(context, config))?;
     }
@@ -18,12 +17,7 @@ pub(super) fn write(folder: &Folder, context: &Context, configs: &[Config]) -> R
         folder.text(&format!("groups/{name}.yaml"), &group(context, &name, &members))?;
     }
     // Functions are looked for beside the file that names them.
-    let forward = "\"\"\"The functions of ../utils.py.\"\"\"\nimport importlib.util\nfrom pathlib import Path\n\n\
-        _spec = importlib.util.spec_from_file_location(\"utils\", Path(__file__).resolve().parent.parent / \"utils.py\")\n\
-        _utils = importlib.util.module_from_spec(_spec)\n_spec.loader.exec_module(_utils)\n\
-        load, doc_to_text, doc_to_target, process_results = (\n    \
-        _utils.load, _utils.doc_to_text, _utils.doc_to_target, _utils.process_results\n)\n";
-    folder.text("tasks/utils.py", forward)
+    folder.text("tasks/utils.py", UTILS)
 }
 
 /// A text as YAML: JSON is that.
@@ -40,7 +34,7 @@ fn task(context: &Context, config: &Config) -> String {
         quoted(&config.task),
         quoted(&config.data)
     );
-    // A template is filled in for each row; of rows without a system message it is empty.
+    // Filled in for each row. With a chat template it is the system message, else it stands before the text.
     out += "description: \"{{ system or '' }}\"\n";
     out += "doc_to_text: !function utils.doc_to_text\ndoc_to_target: !function utils.doc_to_target\n";
     out += "process_results: !function utils.process_results\nnum_fewshot: 0\nrepeats: 1\n";

@@ -143,9 +143,11 @@ fn normal<'a>(words: impl IntoIterator<Item = &'a String>) -> Vec<String> {
 fn language(pack: &Pack, more: &Section) -> LanguageWords {
     let rules = pack.matching().lists();
     let words = pack.answers();
-    let counts = words.count.iter().enumerate().map(|(n, forms)| {
-        normal(forms.iter().chain(more.numbers.get(&n.to_string()).into_iter().flatten()))
-    });
+    let counts = words
+        .count
+        .iter()
+        .enumerate()
+        .map(|(n, forms)| normal(forms.iter().chain(more.numbers.get(&n.to_string()).into_iter().flatten())));
     let known = |kind: Kind| pack.knows_all_tasks() || matches!(kind, Kind::Place | Kind::Actor | Kind::Object);
     let kinds = KINDS.iter().filter(|(_, kind)| known(*kind)).map(|(name, kind)| {
         let all = (0..kind.count() as u8).map(|n| normal(&pack.forms_of(*kind, n))).collect();

@@ -38,7 +38,7 @@ def wrong(row, answer_format):
 
 def same(found, expected, what):
     if found != expected:
-        sys.exit(f"{what}: expected {expected!r}, found {found!r}")
+        sys.exit(f"{what}: expected {str(expected)[:2000]!r}, found {str(found)[:2000]!r}")
 
 
 def text_of(messages):

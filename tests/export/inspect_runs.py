@@ -4,7 +4,6 @@ misses all, and a judge.
 Usage: inspect_runs.py EXPORT JSONL-EXPORT
 """
 import json
-import os
 import re
 import subprocess
 import sys
@@ -12,13 +11,20 @@ import tempfile
 from pathlib import Path
 
 from inspect_ai import eval as run
-from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from common import gold, reference, same, wrong
 
 folder, (export, configs) = Path(sys.argv[1]), reference(sys.argv[2])
 decoding = json.loads((folder / "export.json").read_text(encoding="utf-8"))["decoding"]
 logs = tempfile.mkdtemp()
+
+
+def output(text):
+    """An answer that says what it cost: the mock model would count tokens with a tokenizer from a network."""
+    made = ModelOutput.from_content("mockllm/model", text)
+    made.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return made
 
 
 def plain(messages):
@@ -37,7 +43,7 @@ def model(say):
         said, config = by_prompt[json.dumps(plain(messages))]
         found = (settings.max_tokens, settings.temperature, settings.top_k, settings.stop_seqs or [])
         same(found, (config["max_tokens"], decoding["temperature"], decoding["top_k"], config["stop"]), "settings")
-        return ModelOutput.from_content("mockllm/model", said)
+        return output(said)
 
     return get_model("mockllm/model", custom_outputs=outputs)
 
@@ -52,7 +58,7 @@ def evaluate(tasks, say, **options):
         [f"{folder}/tasks.py@{task}" for task in tasks], model=model(say), log_dir=logs, display="none", log_samples=True,
         max_tasks=8, **options,
     )
-    same([log.status for log in made], ["success"] * len(tasks), f"status ({[log.error for log in made if log.error][:1]})")
+    same([log.status for log in made], ["success"] * len(tasks), f"status ({[log.error.message for log in made if log.error][:1]})")
     return dict(zip(tasks, made))
 
 
@@ -76,13 +82,13 @@ if (folder / "judge.json").exists():
 
     def judge(messages, tools, tool_choice, settings):
         asked.append(plain(messages))
-        return ModelOutput.from_content("mockllm/model", "It is nearly so. Rating: [[4]]")
+        return output("It is nearly so. Rating: [[4]]")
 
     first = next(iter(configs))
     grader = get_model("mockllm/model", custom_outputs=judge)
     log = evaluate([names[first]], gold, task_args={"judge": True}, model_roles={"grader": grader})[names[first]]
     (score,) = [score for score in log.results.scores if score.scorer == "judge"]
-    same(score.metrics["mean"].value, 0.8, "the judge's mean")
+    same(round(score.metrics["mean"].value, 9), 0.8, "the judge's mean")
     rows = configs[first][1]
     n_judged = len(asked)
     same(n_judged, len(rows), "answers that were judged")
@@ -101,12 +107,10 @@ if jsons:
     schema = log.plan.config.response_schema or log.eval.model_generate_config.response_schema
     same("answer" in schema.json_schema.properties, True, "the schema of answers")
 
-# The program itself.
-command = [Path(sys.executable).with_name("inspect"), "eval", f"{folder}/tasks.py@{names[next(iter(configs))]}"]
-ran = subprocess.run(
-    [*map(str, command), "--model", "mockllm/model", "--log-dir", logs, "--display", "plain"],
-    capture_output=True, text=True, env=os.environ,
-)
+# The program finds every task.
+command = [str(Path(sys.executable).with_name("inspect")), "list", "tasks", "--json", "tasks.py"]
+ran = subprocess.run(command, capture_output=True, text=True, cwd=folder)
 same(ran.returncode, 0, f"inspect: {ran.stdout[-2000:]}{ran.stderr[-2000:]}")
+same(sorted(found["name"] for found in json.loads(ran.stdout)), sorted(names.values()), "tasks that inspect lists")
 rows = sum(config["rows"] for config, _ in configs.values())
 print(json.dumps({"configs": len(configs), "rows": rows, "judged": n_judged}))

@@ -6,14 +6,18 @@ import json
 import os
 import sys
 import tempfile
+import types
 from pathlib import Path
 
-from lighteval.logging.evaluation_tracker import EvaluationTracker
-from lighteval.models.custom.custom_model import CustomModelConfig
-from lighteval.models.dummy.dummy_model import DummyModelConfig
-from lighteval.pipeline import ParallelismManager, Pipeline, PipelineParameters
+# One of lighteval's own tasks downloads its data as soon as it is imported, and all are.
+sys.modules["lighteval.tasks.tasks.tiny_benchmarks"] = types.ModuleType("tiny_benchmarks")
 
-from common import reference, same
+from lighteval.logging.evaluation_tracker import EvaluationTracker  # noqa: E402
+from lighteval.models.custom.custom_model import CustomModelConfig  # noqa: E402
+from lighteval.models.dummy.dummy_model import DummyModelConfig  # noqa: E402
+from lighteval.pipeline import ParallelismManager, Pipeline, PipelineParameters  # noqa: E402
+
+from common import reference, same  # noqa: E402
 
 folder, (export, configs) = Path(sys.argv[1]), reference(sys.argv[2])
 tasks = ",".join(config["task"] for config, _ in configs.values())

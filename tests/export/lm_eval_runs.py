@@ -12,7 +12,7 @@ import lm_eval
 from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
-from common import gold, reference, same, text_of, wrong
+from common import gold, reference, same, wrong
 
 folder, (export, configs) = Path(sys.argv[1]), reference(sys.argv[2])
 name = export["release"]["name"]
@@ -34,7 +34,8 @@ class Answering(LM):
             config, rows = by_task[request.task_name]
             row = rows[request.doc["id"]]
             found = json.loads(context) if self.chat else context
-            same(found, row["messages"] if self.chat else text_of(row["messages"]), f"the prompt of {row['id']}")
+            expected = row["messages"] if self.chat else "".join(message["content"] for message in row["messages"])
+            same(found, expected, f"the prompt of {row['id']}")
             expected = {"until": config["stop"], "max_gen_toks": config["max_tokens"], **decoding}
             expected = {key: value for key, value in expected.items() if value is not None}
             same(dict(settings), expected, f"settings of {row['id']}")
