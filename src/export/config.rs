@@ -103,7 +103,8 @@ impl<'a> Context<'a> {
             return Err(Error::new("--stop: an empty text stops a model before it begins"));
         }
         let held = release.schema();
-        let columns = PROMPT.iter().chain(&COLUMNS).copied().filter(|name| held.index_of(name).is_ok()).collect();
+        // Messages are system and prompt once more.
+        let columns = PROMPT[..2].iter().chain(&COLUMNS).copied().filter(|name| held.index_of(name).is_ok()).collect();
         let (name, version) = (release.manifest.name.clone(), release.manifest.version.clone());
         Ok(Context { recipe, options, name, version, columns })
     }

@@ -11,7 +11,7 @@ from lighteval.tasks.requests import Doc, SamplingMethod
 
 HERE = Path(__file__).resolve().parent
 EXPORT = json.loads((HERE / "export.json").read_text(encoding="utf-8"))
-PROMPT = ("system", "prompt", "messages")
+PROMPT = ("system", "prompt")
 
 
 def _scorer():

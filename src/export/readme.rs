@@ -49,7 +49,7 @@ fn commands(context: &Context, configs: &[Config]) -> String {
             first.task
         ),
         To::Inspect => format!(
-            "```sh\ninspect eval tasks.py@{} --model mockllm/model\ninspect eval tasks.py --model openai/MODEL     # all\n```",
+            "```sh\ninspect eval tasks.py@{} --model openai/MODEL\ninspect eval tasks.py --model openai/MODEL     # all\n```",
             first.config
         ),
         To::Lighteval => {

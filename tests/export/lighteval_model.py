@@ -3,13 +3,14 @@ import os
 
 from lighteval.models.abstract_model import LightevalModel
 from lighteval.models.model_output import ModelResponse
+from lighteval.utils.cache_management import SampleCache
 
 from common import gold, reference, same, text_of, wrong
 
 
 class Answering(LightevalModel):
     def __init__(self, config):
-        self.config = config
+        self.config, self._cache = config, SampleCache(config)
         self.say = {"gold": gold, "wrong": wrong}[os.environ["EXPORT_ANSWERS"]]
         _, configs = reference(os.environ["EXPORT_REFERENCE"])
         self.by_task = {f"{config['task']}|0": (config, rows) for config, rows in configs.values()}
