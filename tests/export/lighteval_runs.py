@@ -46,7 +46,7 @@ for kind, score in (("gold", 1.0), ("wrong", 0.0), ("dummy", 0.0)):
     )
     results = evaluate(named)
     for config, _ in configs.values():
-        found = results[f"{config['task']}|0"]
+        found = results[f"{config['task']}:0"]
         same({m: float(found[m]) for m in config["metrics"]}, dict.fromkeys(config["metrics"], score), config["task"])
 rows = sum(config["rows"] for config, _ in configs.values())
 print(json.dumps({"configs": len(configs), "rows": rows}))
