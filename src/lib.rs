@@ -37,7 +37,7 @@
 //! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage. [`parallel`]: steps on threads. `pinfile`: what published
 //!   pins have in common.
 //! - [`manifest`], [`digests`], [`provenance`], [`card`]: what a release says of itself; its identity as a tree of digests stands in [`digests`]. [`verify`](mod@verify), [`show`](mod@show), [`diff`](mod@diff): what reads one, or
-//!   two. [`rebuild`] builds one again and compares; [`audit`] looks at data of others. [`compact`]: a release with each text once, and the full one of it. [`cli`], [`report`], [`error`].
+//!   two. [`score`](mod@score) holds what models answered against one. [`rebuild`] builds one again and compares; [`audit`] looks at data of others. [`compact`]: a release with each text once, and the full one of it. [`cli`], [`report`], [`error`].
 //!
 //! # Invariants
 //!
@@ -63,7 +63,7 @@
 //!
 //! # What is deliberately absent
 //!
-//! No scorer of model output: evaluators have their own; a release lists every answer to accept. No network but for pinned
+//! No model is run: what models said is read and scored ([`score`](mod@score)). No network but for pinned
 //! files ([`source::fetch`]) and the services of a [`translator`], and none at all under `--offline`.
 
 pub mod audit;

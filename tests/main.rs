@@ -31,6 +31,7 @@ mod releases;
 mod reranker;
 mod retrieved;
 mod running;
+mod score;
 mod simulator;
 mod solver;
 mod squad;

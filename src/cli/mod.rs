@@ -4,6 +4,7 @@ mod audit;
 mod diff;
 mod dry;
 mod export;
+mod score;
 mod side;
 mod summary;
 mod verify;
@@ -55,6 +56,8 @@ enum Verb {
     Diff(DiffArgs),
     /// Write a release as the files of an evaluator
     Export(export::ExportArgs),
+    /// Score what models answered: the papers' metrics, by any columns
+    Score(score::ScoreArgs),
     /// Print a script that completes command lines, for a shell to read
     Completions {
         /// The shell
@@ -196,6 +199,7 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Show(args) => show_row(args),
         Verb::Diff(args) => diff::diff(args),
         Verb::Export(args) => export::export(args),
+        Verb::Score(args) => score::score(args),
         Verb::Completions { shell } => completions(shell),
     }
 }

@@ -80,7 +80,7 @@ impl Rules {
     }
 
     /// The answer's words without what is not part of it: punctuation at the edges, then a leading article.
-    pub(crate) fn core(&self, answer: &str) -> String {
+    fn core(&self, answer: &str) -> String {
         let whole = normalize(answer);
         let text = strip(&whole);
         if text.is_empty() {
@@ -104,7 +104,7 @@ impl Rules {
     }
 
     /// The answer's words in the other forms that their last one takes.
-    pub(crate) fn inflected(&self, core: &str) -> Vec<String> {
+    fn inflected(&self, core: &str) -> Vec<String> {
         let mut all = Vec::new();
         for (from, to) in &self.changes {
             let stem = core.strip_suffix(from.as_str()).filter(|stem| stem.chars().rev().take(2).all(in_word));

@@ -16,7 +16,9 @@ mod quotes;
 mod reader;
 
 pub use matching::{Finder, Pattern, Rules};
+pub(crate) use matching::{edge, spellings, strip};
 pub use names::*;
+pub(crate) use normal::class_number;
 pub use normal::normalize;
 pub use pack::{Pack, is_forbidden, is_joiner};
 pub use reader::ReadError;

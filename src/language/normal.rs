@@ -295,7 +295,7 @@ pub(super) fn devanagari(c: char) -> bool {
 }
 
 /// Chinese characters, kana and bopomofo: written without spaces, so that each may begin and end a word.
-pub(crate) fn ideograph(c: char) -> bool {
+pub(super) fn ideograph(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{2fdf}' | '\u{3005}'..='\u{3007}' | '\u{3021}'..='\u{3029}' | '\u{3031}'..='\u{3035}'
         | '\u{3040}'..='\u{312f}' | '\u{31a0}'..='\u{31bf}' | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
@@ -316,8 +316,20 @@ pub(super) fn joined(before: char, after: char) -> bool {
 }
 
 /// Does a word hold this character?
-pub(crate) fn in_word(c: char) -> bool {
+pub(super) fn in_word(c: char) -> bool {
     class(c) != Class::Gap
+}
+
+/// What a character is to words, as a number: 0 parts them, 1 a digit, 2 an ideograph, 3 a mark, 10 and above the letters of a
+/// script.
+pub(crate) fn class_number(c: char) -> u8 {
+    match class(c) {
+        Class::Gap => 0,
+        Class::Digit => 1,
+        Class::Ideograph => 2,
+        Class::Mark => 3,
+        Class::Letter(script) => 10 + script,
+    }
 }
 
 #[derive(PartialEq)]

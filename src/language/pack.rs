@@ -392,6 +392,11 @@ impl Pack {
         all
     }
 
+    /// How many entities of a kind it knows: packs of old releases know fewer than [`Kind::count`].
+    pub(crate) fn known(&self, kind: Kind) -> u8 {
+        self.forms.also[kind as usize].len() as u8
+    }
+
     /// Does the language put spaces between words? (Told by how it joins two sentences.)
     pub fn writes_spaces(&self) -> bool {
         !self.instructions.join.is_empty()

@@ -364,7 +364,6 @@ def _longest(hits):
 
 
 _BOUNDARY = frozenset(".,;:!?()[]{}\"'/|=<>\u3002\u3001\u060c\u061b\u061f\u0964\u0965\u06d4\u2026\u2192")
-_SENTENCE = frozenset(".!?|\u3002\u061f\u0964\u0965\u06d4")
 
 
 def _bounds(text, n):
@@ -617,8 +616,8 @@ class _Language:
         self.negations = [(form, _DENY) for form in get("negations")]
         self.after = bool(words.get("negation_after"))
         self.parts = get("or") + get("and")
-        self.after_parts = self.parts + get("because") + get("then")
         self.separators = self.parts + get("then")
+        self.after_parts = self.separators + get("because")
         self.fillers = set(get("fillers"))
 
     def entities(self, kind, latin):
@@ -634,7 +633,7 @@ class _Language:
         left = len(text[:start].rstrip(" "))
         if left > 0 and not _bounds(text, left - 1):
             head = text[:left]
-            if not any(head.endswith(p) and _edge(text, left - len(p)) for p in self.parts):
+            if not any(head.endswith(p) and _edge(text, left - len(p)) for p in self.separators):
                 return False
         right = end
         while right < len(text) and text[right] == " ":
@@ -726,34 +725,41 @@ class _Language:
             cuts += [(start, end) for start, end, _, _ in _find(text, [(word, 0)], self.proclitics, ())]
         cuts = [(s, e) for s, e in cuts if not any(h[0] < e and s < h[1] for h in hits)]
         for n in range(len(text)):
-            if _bounds(text, n) and not any(h[0] <= n < h[1] for h in hits):
+            if any(h[0] <= n < h[1] for h in hits):
+                continue
+            if _bounds(text, n):
+                cuts.append((n, n + 1))
+            elif commas and text[n] == _WAW and _WAW in self.proclitics and text[n - 1:n] == " " and text[n + 1:n + 2] not in ("", " "):
                 cuts.append((n, n + 1))
         clauses = []
         at = 0
-        for start, end in sorted(cuts):
+        before = ""
+        for start, end in sorted(cuts) + [(len(text), len(text))]:
             if start < at:
                 at = max(at, end)
                 continue
-            clauses.append((at, start, text[start:end]))
+            words = text[at:start].strip(" ")
+            if words:
+                clauses.append((words, before, text[start:end], any(at <= h[0] < start for h in hits)))
+            before = text[start:end]
             at = end
-        clauses.append((at, len(text), ""))
-        known = [any(s <= h[0] < e for h in hits) for s, e, _ in clauses]
-        for n, (start, end, _) in enumerate(clauses):
-            words = text[start:end].strip(" ")
-            if known[n] or not words or words in self.fillers or not _is_short(words):
+        joins = lambda cut: cut in separators or cut == "/" or commas and cut in _COMMAS
+        for n, (words, before, after, known) in enumerate(clauses):
+            if known or words in self.fillers or not _is_short(words, 2 if before == _WAW else 3):
                 continue
-            before = clauses[n - 1][2] if n else ""
-            after = clauses[n][2]
-            joins = lambda cut: cut in separators or (commas and cut in (",", "\u3001", "\u060c", ";", "|", "/")) or cut == "/"
-            if n and known[n - 1] and joins(before) or n + 1 < len(clauses) and known[n + 1] and joins(after):
+            if n and clauses[n - 1][3] and joins(before) or n + 1 < len(clauses) and clauses[n + 1][3] and joins(after):
                 return True
         return False
 
 
-def _is_short(words):
+_WAW = "\u0648"
+_COMMAS = (",", "\u3001", "\u060c", ";", "|", _WAW)
+
+
+def _is_short(words, most):
     if any(_is_ideograph(c) for c in words):
         return len(words) <= 4
-    return len(words.split(" ")) <= 3
+    return len(words.split(" ")) <= most
 
 
 class Scorer:
@@ -795,8 +801,8 @@ class Scorer:
     # The rules that are not ours
 
     def _golds(self, row):
-        golds = list(row.get("answers") or [])
-        return golds + list(row.get("answer_variants") or []) if self.rule == "contains" else golds
+        golds = _texts(row.get("answers"))
+        return golds + _texts(row.get("answer_variants")) if self.rule == "contains" else golds
 
     def _contains(self, output, golds):
         if self.rule == "released":
@@ -822,13 +828,13 @@ class Scorer:
     # Stories
 
     def _reasoning(self, text, row, only=None):
-        golds = [normalize(g) for g in row.get("answers") or []]
+        golds = [normalize(g) for g in _texts(row.get("answers"))]
         golds = [g for g in golds if g]
         if not text or not golds:
             return False, False
         story = row.get("language")
         answer = "en" if row.get("strategy") == "translation" else row.get("question_language") or story
-        variants = [v for v in map(normalize, row.get("answer_variants") or []) if v]
+        variants = [v for v in map(normalize, _texts(row.get("answer_variants"))) if v]
         accepted = golds + variants
         by_language = [(code, [g for g in map(normalize, given) if g]) for code, given in _by_language(row)]
         task = _TASKS.get(row.get("source_task"))
@@ -838,66 +844,89 @@ class Scorer:
             gold = next((r for r in (read(self._of(code), g) for code in own for g in golds) if r), None)
             right = lambda code: bool(gold) and read(self._of(code), text) == gold
             exact = text in accepted or bool(gold) and any(right(code) for code in own)
-            others = [code for code, _ in by_language if code not in own]
             if only:
                 return False, right(only)
-            return exact, exact or any(right(code) for code in others)
+            if exact or not gold:
+                return exact, exact
+            # Words of one language may be others in another: none of ours and of English may say something else.
+            other = lambda found: bool(found) and (found != gold if task == "path" else bool(found - gold))
+            if any(other(read(self._of(code), text)) for code in own + ["en"]):
+                return False, False
+            return False, any(right(code) for code, _ in by_language if code not in own)
         question = normalize(row.get("question") or "")
         right = self._list if task == "list" else self._entity
         if only:
             given = next((given for code, given in by_language if code == only), [])
-            return False, bool(given) and right(text, [only], given, given, True, "", row)
-        latin = answer != story and row.get("strategy") == "translation"
-        exact = right(text, own, golds, accepted, latin, question, row)
-        if exact:
+            return False, bool(given) and right(text, [only], given, given, True, None, "")
+        cast = story if answer != story and row.get("strategy") == "translation" else None
+        if right(text, own, golds, accepted, cast is not None, cast, question):
             return True, True
+        english = next((given for code, given in by_language if code == "en"), [])
+        if self._others(text, own, golds, accepted, cast, question, task) or english and self._others(
+            text, ["en"], english, english, None, "", task
+        ):
+            return False, False
         for code, given in by_language:
-            if given and right(text, [code], given, given + (accepted if code in own else []), True, question if code in own else "", row):
+            mine = code in own
+            if given and right(text, [code], given, given + (accepted if mine else []), True, None, question if mine else ""):
                 return False, True
         return False, False
 
-    def _kind(self, codes, golds, latin, row):
-        """The kind of the gold, and its number among those of the kind."""
-        story = row.get("language")
+    def _others(self, text, codes, golds, accepted, cast, question, task):
+        """Does a text name what is not the gold, in some languages?"""
+        if task == "list":
+            language = self._of(codes[0])
+            forms = self._forms("object", codes, False, None)
+            gold = {hit[2] for hit in language.mentions(golds[0], forms)[0]}
+            return any(hit[2] not in gold for hit in language.mentions(text, forms)[0])
+        kept, gold = self._named(text, codes, golds, accepted, True, cast, question)
+        return any(hit[2] != gold for hit in kept)
+
+    def _kind(self, codes, golds, cast):
+        """The kind of the gold, and its number among those of the kind; `cast` is the language of the persons, if another."""
         for gold in golds:
             for kind in _KINDS:
-                for code in [story] if kind == "actor" and latin else codes:
+                for code in [cast] if kind == "actor" and cast else codes:
                     for n, forms in enumerate(self._of(code).entities(kind, True)):
                         if gold in forms:
                             return kind, n
         return None, None
 
-    def _forms(self, kind, codes, latin, row):
-        story = row.get("language")
+    def _forms(self, kind, codes, latin, cast):
         forms = []
-        for code in [story] if kind == "actor" and latin else codes:
+        for code in [cast] if kind == "actor" and cast else codes:
             forms += [(form, n) for n, all_ in enumerate(self._of(code).entities(kind, latin)) for form in all_]
         return forms
 
-    def _entity(self, text, codes, golds, accepted, latin, question, row):
+    def _named(self, text, codes, golds, accepted, latin, cast, question):
+        """Entities of the gold's kind that a text names and the question does not, and the gold."""
+        language = self._of(codes[0])
+        kind, gold = self._kind(codes, golds, cast)
+        if kind is None:
+            gold, forms = 1000, []
+        else:
+            forms = self._forms(kind, codes, latin, cast)
+        forms = [(form, gold) for form in accepted] + [(form, n) for form, n in forms if form not in accepted]
+        kept, _ = language.mentions(text, forms)
+        if question and any(hit[2] != gold for hit in kept):
+            asked = {hit[2] for hit in language.mentions(question, forms)[0]}
+            kept = [hit for hit in kept if hit[2] == gold or hit[2] not in asked]
+        return kept, gold
+
+    def _entity(self, text, codes, golds, accepted, latin, cast, question):
         if text in accepted:
             return True
-        language = self._of(codes[0])
-        kind, gold = self._kind(codes, golds, latin, row)
-        if kind is None:
-            gold = 1000
-            forms = []
-        else:
-            forms = self._forms(kind, codes, latin, row)
-        forms = [(form, gold) for form in accepted] + [(form, n) for form, n in forms if form not in accepted]
-        asked = {hit[2] for hit in language.mentions(question, forms)[0]} if question else set()
-        asked.discard(gold)
-        kept, _ = language.mentions(text, forms)
-        kept = [hit for hit in kept if hit[2] not in asked]
+        kept, gold = self._named(text, codes, golds, accepted, latin, cast, question)
         if {hit[2] for hit in kept} != {gold}:
             return False
+        language = self._of(codes[0])
         return not language.strangers(text, kept, language.words.get("or") or [], False)
 
-    def _list(self, text, codes, golds, accepted, latin, question, row):
+    def _list(self, text, codes, golds, accepted, latin, cast, question):
         if text in accepted:
             return True
         language = self._of(codes[0])
-        forms = self._forms("object", codes, False, row)
+        forms = self._forms("object", codes, False, None)
         gold = {hit[2] for hit in language.mentions(golds[0], forms)[0]}
         kept, denied = language.mentions(text, forms)
         if not gold:
@@ -914,7 +943,7 @@ class Scorer:
         if only:
             return False, any(code == only and self._holds(text, golds, only, only) for code, golds in _by_language(row))
         code, asked = row.get("language"), row.get("question_language") or row.get("language")
-        golds = list(row.get("answers") or []) + list(row.get("answer_variants") or [])
+        golds = _texts(row.get("answers")) + _texts(row.get("answer_variants"))
         exact = self._holds(text, golds, code, asked)
         anyway = exact or any(self._holds(text, given, other, asked) for other, given in _by_language(row))
         return exact, anyway
@@ -957,13 +986,19 @@ class Scorer:
         return [(form, False) for form in forms if form] + [(form, True) for form in inflected if form]
 
 
+def _texts(value):
+    """A list column, whatever reader gave it."""
+    return [] if value is None else list(value)
+
+
 def _by_language(row):
-    return [(entry["language"], list(entry["answers"] or [])) for entry in row.get("answers_by_language") or []]
+    return [(entry["language"], _texts(entry["answers"])) for entry in _texts(row.get("answers_by_language"))]
 
 
 def _bare(text):
     """A text without the marks that part its clauses."""
-    return " ".join("".join(" " if _bounds(text, n) else c for n, c in enumerate(text)).split(" ")).strip(" ") if text else text
+    plain = "".join(" " if _bounds(text, n) else c for n, c in enumerate(text))
+    return " ".join(word for word in plain.split(" ") if word)
 
 
 _SIGNS = frozenset("%+#\u00b0\u2030$") | _within((0xA2, 0xA5), (0x20A0, 0x20CF))

@@ -148,9 +148,8 @@ fn language(pack: &Pack, more: &Section) -> LanguageWords {
         .iter()
         .enumerate()
         .map(|(n, forms)| normal(forms.iter().chain(more.numbers.get(&n.to_string()).into_iter().flatten())));
-    let known = |kind: Kind| pack.knows_all_tasks() || matches!(kind, Kind::Place | Kind::Actor | Kind::Object);
-    let kinds = KINDS.iter().filter(|(_, kind)| known(*kind)).map(|(name, kind)| {
-        let all = (0..kind.count() as u8).map(|n| normal(&pack.forms_of(*kind, n))).collect();
+    let kinds = KINDS.iter().map(|(name, kind)| {
+        let all = (0..pack.known(*kind)).map(|n| normal(&pack.forms_of(*kind, n))).collect();
         ((*name).to_owned(), all)
     });
     let joiners = |words: &[String]| -> Vec<String> {
@@ -171,7 +170,7 @@ fn language(pack: &Pack, more: &Section) -> LanguageWords {
         count: counts.collect(),
         directions: words.directions.iter().map(normal).collect(),
         kinds: kinds.collect(),
-        latin: (0..Kind::Actor.count() as u8).map(|n| normal(pack.latin(n))).collect(),
+        latin: (0..pack.known(Kind::Actor)).map(|n| normal(pack.latin(n))).collect(),
         weak: normal(&more.weak),
         weak_numbers: normal(&more.weak_numbers),
         more_numbers: normal(&more.more_numbers),

@@ -7,6 +7,7 @@ mod mlneedle;
 mod nearest;
 mod recall;
 mod sampler;
+mod score;
 
 use arrow_array::cast::AsArray;
 use parquet::arrow::ProjectionMask;
@@ -112,12 +113,13 @@ sys.exit(code)";
 /// A part of the program, and the word that asks for it alone.
 type Part = (&'static str, fn(&mut Figures));
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     ("mlrbench", builds),
     ("nearest", nearest::run),
     ("sampler", sampler::run),
     ("mlneedle", mlneedle::run),
     ("recall", recall::run),
+    ("score", score::run),
     (ALONE, compact::alone),
 ];
 

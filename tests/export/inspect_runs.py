@@ -36,11 +36,11 @@ def model(say):
     by_prompt = {}
     for config, rows in configs.values():
         for row in rows.values():
-            key = json.dumps(row["messages"])
+            key = json.dumps(row["messages"], sort_keys=True)
             by_prompt[key] = (say(row, config["answer_format"]), config)
 
     def outputs(messages, tools, tool_choice, settings):
-        said, config = by_prompt[json.dumps(plain(messages))]
+        said, config = by_prompt[json.dumps(plain(messages), sort_keys=True)]
         found = (settings.max_tokens, settings.temperature, settings.top_k, settings.stop_seqs or [])
         same(found, (config["max_tokens"], decoding["temperature"], decoding["top_k"], config["stop"]), "settings")
         return output(said)

@@ -22,7 +22,7 @@ export, configs = reference(sys.argv[2])
 name = export["release"]["name"]
 decoding = json.loads((folder / "export.json").read_text(encoding="utf-8"))["decoding"]
 out = tempfile.mkdtemp()
-by_prompt = {json.dumps(row["messages"]): (config, row) for config, rows in configs.values() for row in rows.values()}
+by_prompt = {json.dumps(row["messages"], sort_keys=True): (config, row) for config, rows in configs.values() for row in rows.values()}
 
 
 asked = []
@@ -41,7 +41,7 @@ class Answering(CompletionFn):
         self.say = say
 
     def __call__(self, prompt, **settings):
-        config, row = by_prompt[json.dumps(prompt)]
+        config, row = by_prompt[json.dumps(prompt, sort_keys=True)]
         asked.append(row["id"])
         expected = {"temperature": decoding["temperature"], "max_tokens": config["max_tokens"]}
         if config["stop"]:
