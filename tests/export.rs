@@ -14,7 +14,7 @@ const TARGETS: [&str; 5] = ["lm-eval", "inspect", "lighteval", "openai-evals", "
 fn stories(bench: &Bench, layout: &str) -> PathBuf {
     let more = "[grid]\nlanguages = [\"en\", \"zh\", \"hi\", \"ar\"]\nlengths = [\"0k\", \"4k\"]\n\n[distractors]\npool = 300\n\n\
         [prompt]\nstrategies = [\"zero_shot\", \"translation\", \"chain_of_thought\", \"few_shot\"]\n\n\
-        [budget]\nanswer = { zero_shot = 64, translation = 96, chain_of_thought = 512, few_shot = 64 }\n\n\
+        [budget]\nanswer = { zero_shot = 64, translation = 64, chain_of_thought = 512, few_shot = 96 }\n\n\
         [rag]\nretrievers = [\"bm25\"]\ntop_k = [20]\n";
     bench.write("stories.toml", &small("small", more));
     bench.run(&["recipe", "stories.toml", "--layout", layout]).success().release(bench)
@@ -156,7 +156,7 @@ fn json_lines_hold_what_the_release_holds() {
     let chain = of("zh_4k_chain_of_thought");
     assert_eq!((&chain["answer_format"], &chain["max_tokens"]), (&"json_reasoning".into(), &512.into()));
     assert_eq!(
-        (&of("hi_0k_few_shot")["stop"][0], &of("ar_0k_translation")["max_tokens"]),
+        (&of("hi_0k_few_shot")["stop"][0], &of("ar_0k_few_shot")["max_tokens"]),
         (&"<example>".into(), &96.into())
     );
     let told = json(&bench.path("lines1/export.json"));
