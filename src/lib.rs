@@ -40,7 +40,7 @@
 //!   column holds. Its identity as a tree of digests stands in [`digests`], the format of its files in [`mod@format`], which licences go together in [`licence`].
 //! - [`release`](mod@release): rows of a release, full or compact, for whoever reads one. [`verify`](mod@verify), [`show`](mod@show) and [`diff`](mod@diff) check, print and compare;
 //!   [`rebuild`] builds one again; [`audit`] looks at data of others. [`compact`]: a release with each text once, and the full one of it.
-//! - What others do with one: [`score`](mod@score) holds what models answered against it, [`page`](mod@page) shows it to people.
+//! - What others do with one: [`export`](mod@export) writes it as the files of an evaluator, [`score`](mod@score) holds what models answered against it, [`page`](mod@page) shows it to people.
 //! - [`cli`], [`report`], [`error`].
 //!
 //! # Invariants
@@ -79,6 +79,7 @@ pub mod diff;
 pub mod digests;
 pub mod embedder;
 pub mod error;
+pub mod export;
 pub mod family;
 pub mod format;
 pub mod hash;

@@ -145,6 +145,17 @@ impl Release {
         Ok(Box::new(reader.into_rows(rows)))
     }
 
+    /// Puts a data file of a compact release together below a folder, where the full one has it, and holds it against the
+    /// manifest.
+    pub(crate) fn put(&self, file: usize, folder: &Path) -> Result<()> {
+        let data = &self.files()[file];
+        let Some(compact) = &self.compact else {
+            return Err(Error::new("a full release has its data files already"));
+        };
+        let index = compact.index.files.iter().find(|known| known.path == data.path).expect("seen when it was opened");
+        compact::write_file(compact, index, data, folder)
+    }
+
     /// Reads a data file row by row. `each` is given a batch and the place in it.
     pub fn each(
         &self,

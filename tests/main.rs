@@ -14,6 +14,7 @@ mod coreference;
 mod crosslingual;
 mod diff;
 mod embeddings;
+mod export;
 mod fetching;
 mod languages;
 mod ledger;

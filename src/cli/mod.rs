@@ -4,6 +4,7 @@ mod audit;
 mod complete;
 mod diff;
 mod dry;
+mod export;
 mod new;
 mod report;
 mod score;
@@ -56,6 +57,8 @@ enum Verb {
     Show(ShowArgs),
     /// Compare two releases: which rows differ, where that began, and what it does to scores
     Diff(DiffArgs),
+    /// Write a release as the files of an evaluator
+    Export(export::ExportArgs),
     /// Write a recipe to begin with: asks on a terminal, or takes flags
     New(new::NewArgs),
     /// Print the JSON Schema of recipes, by which editors complete and check them
@@ -206,6 +209,7 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Audit(args) => audit::audit(args),
         Verb::Show(args) => show_row(args),
         Verb::Diff(args) => diff::diff(args),
+        Verb::Export(args) => export::export(args),
         Verb::New(args) => new::new(args),
         Verb::Schema => print(&crate::recipe::schema::text()).map(|()| true),
         Verb::Completions { shell } => complete::completions(shell),

@@ -216,7 +216,7 @@ impl<'r> Target<'r> {
 }
 
 /// Writes one data file below a folder.
-pub(super) fn write_file(release: &Release, index: &FileIndex, file: &DataFile, folder: &Path) -> Result<()> {
+pub(crate) fn write_file(release: &Release, index: &FileIndex, file: &DataFile, folder: &Path) -> Result<()> {
     let target = Target::new(index, file);
     let mut desk = Desk::default();
     for group in 0..index.groups.len() {

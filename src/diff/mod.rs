@@ -7,7 +7,7 @@
 pub mod change;
 mod columns;
 pub mod lines;
-mod part;
+pub(crate) mod part;
 pub mod path;
 pub mod row;
 mod rows;

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::plan::{counts, files, slots};
-use crate::recipe::{Family, SeedSource};
+use crate::recipe::{Family, Recipe, SeedSource};
 use crate::release::Release;
 use crate::seed::Seed;
 use crate::stage::factoids::cell_id;
@@ -11,7 +11,7 @@ use crate::verify::read_recipe;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which instances `--limit` leaves.
-enum Limit {
+pub(crate) enum Limit {
     /// All.
     None,
     /// These.
@@ -20,6 +20,37 @@ enum Limit {
     First(usize),
     /// The seed that chose them is held out: those that the part does not hold, it was not asked for.
     Unknown,
+}
+
+impl Limit {
+    /// Of a recipe's fixed order the first so many.
+    pub(crate) fn of(recipe: &Recipe, limit: Option<u32>) -> Limit {
+        match (limit, recipe.family()) {
+            (None, _) => Limit::None,
+            (Some(n), Family::Reasoning) => {
+                let order = order_of(recipe, &counts(recipe), n as usize);
+                Limit::Of(order.into_iter().map(|(_, source, n)| format!("{source}-{n:05}")).collect())
+            }
+            (Some(n), Family::Passage) => Limit::First(n as usize),
+            (Some(n), Family::Factoid) => match recipe.release.seed {
+                SeedSource::Number(seed) => {
+                    let cells = slots::chosen(recipe, &Seed::new(&seed.to_string()), n);
+                    Limit::Of(cells.into_iter().map(|(length, depth)| cell_id(length, depth)).collect())
+                }
+                _ => Limit::Unknown,
+            },
+        }
+    }
+
+    /// Does it leave out an instance? `rank`: how many instances stand before it in its file.
+    pub(crate) fn leaves(&self, instance: &str, rank: usize) -> bool {
+        match self {
+            Limit::None => false,
+            Limit::Of(kept) => !kept.contains(instance),
+            Limit::First(n) => rank >= *n,
+            Limit::Unknown => true,
+        }
+    }
 }
 
 /// A part of a release.
@@ -40,22 +71,7 @@ impl Part {
             let keeps = filter.keeps(&file) || held.contains(path.as_str());
             (path, keeps)
         });
-        let limit = match (filter.limit, recipe.family()) {
-            (None, _) => Limit::None,
-            (Some(n), Family::Reasoning) => {
-                let order = order_of(&recipe, &counts(&recipe), n as usize);
-                Limit::Of(order.into_iter().map(|(_, source, n)| format!("{source}-{n:05}")).collect())
-            }
-            (Some(n), Family::Passage) => Limit::First(n as usize),
-            (Some(n), Family::Factoid) => match recipe.release.seed {
-                SeedSource::Number(seed) => {
-                    let cells = slots::chosen(&recipe, &Seed::new(&seed.to_string()), n);
-                    Limit::Of(cells.into_iter().map(|(length, depth)| cell_id(length, depth)).collect())
-                }
-                _ => Limit::Unknown,
-            },
-        };
-        Ok(Some(Part { files: kept.collect(), limit }))
+        Ok(Some(Part { files: kept.collect(), limit: Limit::of(&recipe, filter.limit) }))
     }
 
     /// Did flags leave out this whole file?
@@ -70,14 +86,11 @@ impl Part {
 
     /// Did flags leave out a row of this file and instance? `rank`: how many instances stand before it in its file.
     pub fn leaves(&self, path: &str, instance: &str, rank: usize) -> bool {
-        match (self.files.get(path), &self.limit) {
+        match self.files.get(path) {
             // A file that the recipe does not have was not left out by a flag.
-            (None, _) => false,
-            (Some(false), _) => true,
-            (Some(true), Limit::None) => false,
-            (Some(true), Limit::Of(kept)) => !kept.contains(instance),
-            (Some(true), Limit::First(n)) => rank >= *n,
-            (Some(true), Limit::Unknown) => true,
+            None => false,
+            Some(false) => true,
+            Some(true) => self.limit.leaves(instance, rank),
         }
     }
 }
