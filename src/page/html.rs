@@ -218,14 +218,23 @@ fn short(n: u64) -> String {
         1_000_000..1_000_000_000 => (1_000_000, "M"),
         _ => (1_000_000_000, "B"),
     };
-    match n / unit {
-        whole if whole >= 100 => format!("{whole}\u{a0}{name}"),
-        whole => format!("{whole}.{}\u{a0}{name}", n % unit * 10 / unit),
+    match (n * 10 + unit / 2) / unit {
+        tenths if tenths >= 1000 => format!("{}\u{a0}{name}", (n + unit / 2) / unit),
+        tenths => format!("{}.{}\u{a0}{name}", tenths / 10, tenths % 10),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn large_numbers_are_rounded() {
+        let all =
+            [(9_999, "9,999"), (12_345, "12.3 K"), (99_960, "100 K"), (1_397_520, "1.4 M"), (1_770_000_000, "1.8 B")];
+        for (n, said) in all {
+            assert_eq!(super::short(n).replace('\u{a0}', " "), said);
+        }
+    }
+
     #[test]
     fn sources_are_base64() {
         // The digest of nothing, as browsers' consoles print it.
