@@ -110,6 +110,11 @@ fn what_a_recipe_says_of_its_release_is_carried_everywhere() {
     for name in ["README.md", "CITATION.cff", "LICENSE.md", "croissant.json", "ro-crate-metadata.json"] {
         assert_eq!(text(&compact, name), text(&release, name), "{name}");
     }
+    // Without one of them it is no release of this format, whatever its digests say.
+    std::fs::remove_file(release.join("CITATION.cff")).unwrap();
+    sign(&release);
+    let said = "CITATION.cff: is missing: releases have it since format 5";
+    bench.run(&["verify", "--quick", release.to_str().unwrap()]).failure(1, &[said]);
 }
 
 #[test]

@@ -84,10 +84,13 @@ pub(super) fn check(checker: &Checker<'_>, manifest: &Manifest) {
 }
 
 fn consistent(manifest: &Manifest, digests: &Digests, bytes: &Bytes, find: &mut dyn FnMut(&str, String)) {
+    let since_4 = manifest.recipe_sha256.is_some() || !manifest.outputs.is_empty();
+    let sized = manifest.files.iter().any(|file| file.data_bytes > 0);
+    let since_5 = sized || !manifest.source_licences.is_empty() || !manifest.errata.is_empty();
+    if since_4 && manifest.format < 4 || since_5 && manifest.format < 5 {
+        find("manifest.json", format!("has keys that format {} does not have", manifest.format));
+    }
     if manifest.format < 4 {
-        if manifest.recipe_sha256.is_some() || !manifest.outputs.is_empty() {
-            find("manifest.json", format!("has keys that format {} does not have", manifest.format));
-        }
         return;
     }
     let five: &[&str] = if manifest.format < 5 { &[] } else { &card::FILES };
