@@ -17,7 +17,9 @@
 //! It is compared in [normal form](crate::language::normalize()): one case, one form of each letter and digit, whatever the script.
 //! Words are whole words in languages that have them, with the clitics and endings of the pack. Of words that overlap the longest counts,
 //! so that "no information" is no "no" and "Wang Fang" one name. Refusals ("I don't know") and phrases in which a word means something else
-//! ("no one") hide what they hold. **An output of which nothing is left, and a gold of which nothing is left, give no credit.**
+//! ("no one") hide what they hold, and refusals the rest of their sentence ("It is unclear whether Mary is in the garden") up to a word of
+//! contrast ("but"); a "maybe" that is a clause of its own is not hidden.
+//! **An output of which nothing is left, and a gold of which nothing is left, give no credit.**
 //!
 //! **What must stand there**, by what is asked:
 //!

@@ -363,6 +363,7 @@ def _longest(hits):
     return chosen
 
 
+_STOPS = frozenset(".!?;|\u3002\u061b\u061f\u0964\u0965\u06d4")
 _BOUNDARY = frozenset(".,;:!?()[]{}\"'/|=<>\u3002\u3001\u060c\u061b\u061f\u0964\u0965\u06d4\u2026\u2192")
 
 
@@ -591,8 +592,8 @@ def _item(line):
 # ---------------------------------------------------------------------------------------------------------------------
 # The rule
 
-_NONE, _DENY = -1, -2
-_MORE = 99
+_NONE, _DENY, _REFUSE = -1, -2, -3
+_MORE, _MAYBE = 99, 2
 _LABELS = ("yes", "no", "maybe")
 _TASKS = {"qa6": "label", "qa9": "label", "qa10": "label", "qa17": "label", "qa18": "label", "qa7": "count", "qa8": "list", "qa19": "path"}
 _KINDS = ("place", "actor", "object", "animal", "colour", "motive")
@@ -605,7 +606,7 @@ class _Language:
         get = lambda key: words.get(key) or []
         self.words = words
         self.proclitics, self.endings = get("proclitics"), get("endings")
-        none = [(form, _NONE) for key in ("refusals", "mask") for form in get(key)]
+        none = [(form, kind) for key, kind in (("refusals", _REFUSE), ("mask", _NONE)) for form in get(key)]
         self.none = none
         self.labels = [(form, n) for n, key in enumerate(_LABELS) for form in get(key)] + none
         self.numbers = [(form, n) for n, forms in enumerate(get("count")) for form in forms]
@@ -619,6 +620,7 @@ class _Language:
         self.separators = self.parts + get("then")
         self.after_parts = self.separators + get("because")
         self.fillers = set(get("fillers"))
+        self.but = [(form, 0) for form in get("but")]
 
     def entities(self, kind, latin):
         """Forms of every entity of a kind."""
@@ -628,6 +630,11 @@ class _Language:
                 if n < len(all_):
                     all_[n].extend(forms)
         return all_
+
+    def _apart(self, text, start):
+        """Does a mark stand before it?"""
+        left = len(text[:start].rstrip(" "))
+        return left == 0 or _bounds(text, left - 1)
 
     def _stands_alone(self, text, start, end):
         left = len(text[:start].rstrip(" "))
@@ -642,10 +649,30 @@ class _Language:
             return any(text.startswith(p, right) and _edge(text, right + len(p)) for p in self.after_parts)
         return True
 
+    def _hidden(self, text, hits):
+        """What refusals hide: the rest of their sentences, up to a word of contrast."""
+        ranges = []
+        for end in (hit[1] for hit in hits if hit[2] == _REFUSE):
+            stop = next((n for n in range(end, len(text)) if text[n] in _STOPS and _bounds(text, n)), len(text))
+            turns = [hit[0] for hit in _find(text, self.but, self.proclitics, ()) if end <= hit[0] < stop]
+            ranges.append((end, min(turns + [stop])))
+        return ranges
+
+    def _told(self, text, hits):
+        """Hits without those that refusals hide."""
+        hidden = self._hidden(text, hits)
+        return [hit for hit in hits if hit[2] < 0 or not any(start <= hit[0] < end for start, end in hidden)]
+
     def label(self, text):
         """Which labels a text gives."""
         found = set()
-        for start, end, kind, form in _longest(_find(text, self.labels, (), ())):
+        hits = _longest(_find(text, self.labels, (), ()))
+        told = self._told(text, hits)
+        for start, end, kind, form in hits:
+            # "I am not sure, maybe."
+            apart = kind == _MAYBE and self._apart(text, start) and self._stands_alone(text, start, end)
+            if (start, end, kind, form) not in told and not apart:
+                continue
             if kind >= 0 and (form not in self.weak or self._stands_alone(text, start, end)):
                 found.add(kind)
         return found
@@ -670,7 +697,8 @@ class _Language:
             else:
                 n += 1
         strong, weak, zero = set(), set(), set()
-        for _, _, kind, form in _longest(hits):
+        hits = _longest(hits)
+        for _, _, kind, form in self._told(text, hits):
             if kind < 0:
                 continue
             if kind == 0 and not _ascii_digit(form[0]):
@@ -685,7 +713,7 @@ class _Language:
         """The directions that a text gives, in order."""
         hits = _find(text, self.directions, self.proclitics, ()) + _find(text, self.none, (), ())
         way = []
-        for start, end, kind, form in _longest(hits):
+        for start, end, kind, form in self._told(text, _longest(hits)):
             if kind >= 0 and (len(form) > 1 or _class(form[0]) == 2 or self._stands_alone(text, start, end)):
                 way.append(kind)
         return way
@@ -693,6 +721,7 @@ class _Language:
     def mentions(self, text, entities):
         """Entities that a text names and does not deny: hits, and hits of those denied."""
         hits = _longest(_find(text, entities, self.proclitics, self.endings) + _find(text, self.none, (), ()))
+        hits = self._told(text, hits)
         denials = _find(text, self.negations, self.proclitics, ())
         named = [hit for hit in hits if hit[2] >= 0]
         kept, denied = [], []
@@ -709,7 +738,7 @@ class _Language:
             else:
                 stop = next((k + 1 for k in range(limit - 1, begin - 1, -1) if _bounds(text, k)), begin)
                 inside = [d for d in denials if stop <= d[0] and d[1] <= limit]
-            covered = [h for h in hits if h[2] == _NONE]
+            covered = [h for h in hits if h[2] < 0]
             inside = [d for d in inside if not any(h[0] <= d[0] and d[1] <= h[1] for h in covered)]
             if not inside and denied and n and named[n - 1] == denied[-1] and not self.after:
                 # "not in the garden or the kitchen"

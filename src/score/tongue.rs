@@ -7,10 +7,16 @@ use crate::language::edge;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a hit stands for that is no answer, and a denial.
-pub(super) const NONE: i32 = -1;
+const NONE: i32 = -1;
 const DENY: i32 = -2;
+/// A refusal.
+const REFUSE: i32 = -3;
+const MAYBE: i32 = 2;
 /// A number that is greater than any gold.
 const MORE: i32 = 99;
+
+/// What ends a sentence, or parts what is no more than listed.
+const STOPS: [char; 11] = ['.', '!', '?', ';', '|', '\u{3002}', '\u{61b}', '\u{61f}', '\u{964}', '\u{965}', '\u{6d4}'];
 
 const WAW: char = '\u{648}';
 
@@ -24,6 +30,7 @@ pub(super) struct Tongue {
     negations: Forms,
     or: Forms,
     separators: Forms,
+    but: Forms,
     /// What may stand before and behind a clause of one word.
     parts: Vec<String>,
     after_parts: Vec<String>,
@@ -69,6 +76,7 @@ impl Tongue {
             nothing: Forms::new(nothing)?,
             negations: Forms::bare(&words.negations, DENY, Clitics::Before)?,
             or: Forms::bare(&words.or, 0, Clitics::Before)?,
+            but: Forms::bare(&words.but, 0, Clitics::Before)?,
             separators: Forms::bare(&parts, 0, Clitics::Before)?,
             parts,
             after_parts,
@@ -92,10 +100,36 @@ impl Tongue {
         right.is_empty() || bounds(text, at) || self.after_parts.iter().any(part)
     }
 
+    /// Does a mark stand before it?
+    fn apart(&self, text: &str, hit: &Hit) -> bool {
+        let left = text[..hit.start].trim_end_matches(' ');
+        left.chars().next_back().is_none_or(|last| bounds(text, left.len() - last.len_utf8()))
+    }
+
+    /// Hits without those that refusals hide: in the rest of their sentences, up to a word of contrast.
+    fn told(&self, text: &str, mut hits: Vec<Hit>) -> Vec<Hit> {
+        let mut hidden: Vec<(usize, usize)> = Vec::new();
+        for hit in hits.iter().filter(|hit| hit.class == REFUSE) {
+            let rest = text[hit.end..].char_indices().map(|(at, c)| (hit.end + at, c));
+            let stop = rest.into_iter().find(|(at, c)| STOPS.contains(c) && bounds(text, *at));
+            let stop = stop.map_or(text.len(), |(at, _)| at);
+            let turns = self.but.find(text, &self.words.proclitics, &[]).into_iter().map(|turn| turn.start);
+            hidden.push((hit.end, turns.filter(|at| hit.end <= *at).min().unwrap_or(stop).min(stop)));
+        }
+        hits.retain(|hit| hit.class < 0 || !hidden.iter().any(|(start, end)| *start <= hit.start && hit.start < *end));
+        hits
+    }
+
     /// Which labels a text gives: 0 yes, 1 no, 2 maybe.
     pub fn label(&self, text: &str) -> BTreeSet<i32> {
         let hits = longest(self.labels.find(text, &[], &[]));
+        let told = self.told(text, hits.clone());
         let given = hits.iter().filter(|hit| hit.class >= 0).filter(|hit| {
+            // "I am not sure, maybe."
+            let apart = || hit.class == MAYBE && self.apart(text, hit) && self.stands_alone(text, hit);
+            if !told.contains(hit) && !apart() {
+                return false;
+            }
             let form = self.labels.form(hit);
             !self.words.weak.iter().any(|w| w == form) || self.stands_alone(text, hit)
         });
@@ -130,7 +164,8 @@ impl Tongue {
             n = end;
         }
         let (mut strong, mut weak, mut zero) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        for hit in longest(hits).into_iter().filter(|hit| hit.class >= 0) {
+        let hits = self.told(text, longest(hits));
+        for hit in hits.into_iter().filter(|hit| hit.class >= 0) {
             let form = if hit.form >= ZERO { "0" } else { self.numbers.form(&hit) };
             if hit.class == 0 && !form.starts_with(|c: char| c.is_ascii_digit()) {
                 zero.insert(hit.class);
@@ -145,7 +180,7 @@ impl Tongue {
 
     /// The directions that a text gives, in order.
     pub fn path(&self, text: &str) -> Vec<i32> {
-        let hits = longest(self.directions.find(text, &self.words.proclitics, &[]));
+        let hits = self.told(text, longest(self.directions.find(text, &self.words.proclitics, &[])));
         let given = hits.iter().filter(|hit| hit.class >= 0).filter(|hit| {
             let form = self.directions.form(hit);
             form.chars().nth(1).is_some() || form.chars().all(is_ideograph) || self.stands_alone(text, hit)
@@ -155,9 +190,9 @@ impl Tongue {
 
     /// Of hits of entities and of what masks them: those that a text names, and those that it denies.
     pub fn mentions(&self, text: &str, hits: Vec<Hit>) -> (Vec<Hit>, Vec<Hit>) {
-        let hits = longest(hits);
+        let hits = self.told(text, longest(hits));
         let denials = self.negations.find(text, &self.words.proclitics, &[]);
-        let covered = |d: &Hit| hits.iter().any(|h| h.class == NONE && h.start <= d.start && d.end <= h.end);
+        let covered = |d: &Hit| hits.iter().any(|h| h.class < 0 && h.start <= d.start && d.end <= h.end);
         let denials: Vec<Hit> = denials.into_iter().filter(|d| !covered(d)).collect();
         let named: Vec<&Hit> = hits.iter().filter(|hit| hit.class >= 0).collect();
         let (mut kept, mut denied): (Vec<Hit>, Vec<Hit>) = (Vec::new(), Vec::new());
@@ -268,7 +303,8 @@ fn is_short(clause: &str, most: usize) -> bool {
 impl LanguageWords {
     /// What means no answer.
     pub(super) fn none(&self) -> Vec<(String, i32, Clitics)> {
-        self.refusals.iter().chain(&self.mask).map(|w| (w.clone(), NONE, Clitics::Bare)).collect()
+        let refusals = self.refusals.iter().map(|w| (w.clone(), REFUSE, Clitics::Bare));
+        refusals.chain(self.mask.iter().map(|w| (w.clone(), NONE, Clitics::Bare))).collect()
     }
 
     /// Forms of every entity of a kind; of actors in Latin letters too.

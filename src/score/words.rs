@@ -66,6 +66,7 @@ pub struct LanguageWords {
     pub and: Vec<String>,
     pub then: Vec<String>,
     pub because: Vec<String>,
+    pub but: Vec<String>,
     pub fillers: Vec<String>,
 }
 
@@ -96,6 +97,7 @@ struct Section {
     or: Vec<String>,
     and: Vec<String>,
     because: Vec<String>,
+    but: Vec<String>,
     fillers: Vec<String>,
 }
 
@@ -182,6 +184,7 @@ fn language(pack: &Pack, more: &Section) -> LanguageWords {
         and: normal(ands.iter().chain(&more.and)),
         then: normal(&joiners(&words.way_also)),
         because: normal(&more.because),
+        but: normal(&more.but),
         fillers: normal(&more.fillers),
     }
 }
