@@ -620,7 +620,7 @@ class _Language:
         self.separators = self.parts + get("then")
         self.after_parts = self.separators + get("because")
         self.fillers = set(get("fillers"))
-        self.but = [(form, 0) for form in get("but")]
+        self.but, self.things = [[(form, 0) for form in get(key)] for key in ("but", "things")]
 
     def entities(self, kind, latin):
         """Forms of every entity of a kind."""
@@ -678,7 +678,7 @@ class _Language:
         return found
 
     def number(self, text):
-        """Which numbers a text gives: those in digits and words, else those of articles, else none."""
+        """Which numbers a text gives: those in digits and words, else that of one article, else none."""
         hits = _find(text, self.numbers, self.proclitics, ()) + _find(text, self.none, (), ())
         n = 0
         while n < len(text):
@@ -696,18 +696,37 @@ class _Language:
                 n = end
             else:
                 n += 1
-        strong, weak, zero = set(), set(), set()
         hits = _longest(hits)
-        for _, _, kind, form in self._told(text, hits):
+        strong, weak, clear, zero = set(), [], set(), set()
+        for start, end, kind, form in self._told(text, hits):
             if kind < 0:
                 continue
+            common = form in self.weak_numbers
             if kind == 0 and not _ascii_digit(form[0]):
-                zero.add(kind)
-            elif form in self.weak_numbers:
-                weak.add(kind)
-            else:
+                if not common or self._of_things(text, start, end):
+                    zero.add(kind)
+            elif not common:
                 strong.add(kind)
-        return strong or weak or zero
+            else:
+                weak.append(kind)
+                if self._stands_alone(text, start, end) or _find(self._rest(text, end), self.things, (), ()):
+                    clear.add(kind)
+        if strong or clear:
+            return strong or clear
+        if weak:
+            # "an apple and a ball"
+            return set(weak) if len(weak) == 1 else set()
+        return set() if any(hit[2] == _REFUSE for hit in hits) else zero
+
+    def _rest(self, text, end):
+        """The rest of a clause."""
+        stop = next((n for n in range(end, len(text)) if _bounds(text, n)), len(text))
+        return text[end:stop]
+
+    def _of_things(self, text, start, end):
+        """Is a word for none a clause of its own, or does its clause end with it or go on with what is counted?"""
+        rest = self._rest(text, end)
+        return not rest.strip(" ") or self._stands_alone(text, start, end) or bool(_find(rest, self.things, (), ()))
 
     def path(self, text):
         """The directions that a text gives, in order."""
@@ -959,9 +978,11 @@ class Scorer:
         gold = {hit[2] for hit in language.mentions(golds[0], forms)[0]}
         kept, denied = language.mentions(text, forms)
         if not gold:
-            nothing = _longest(_find(text, language.nothing + [(f, _DENY) for f, _ in language.none], language.proclitics, ()))
+            none = [(form, _DENY if kind == _NONE else kind) for form, kind in language.none]
+            nothing = _longest(_find(text, language.nothing + none, language.proclitics, ()))
             is_nothing = any(form == golds[0] for form, _ in language.nothing)
-            return is_nothing and not kept and not denied and any(hit[2] == _NONE for hit in nothing)
+            classes = {hit[2] for hit in nothing}
+            return is_nothing and not kept and not denied and _NONE in classes and _REFUSE not in classes
         if {hit[2] for hit in kept} != gold:
             return False
         return not language.strangers(text, kept + denied, language.separators, True)

@@ -31,6 +31,7 @@ pub(super) struct Tongue {
     or: Forms,
     separators: Forms,
     but: Forms,
+    things: Forms,
     /// What may stand before and behind a clause of one word.
     parts: Vec<String>,
     after_parts: Vec<String>,
@@ -76,6 +77,7 @@ impl Tongue {
             nothing: Forms::new(nothing)?,
             negations: Forms::bare(&words.negations, DENY, Clitics::Before)?,
             or: Forms::bare(&words.or, 0, Clitics::Before)?,
+            things: Forms::bare(&words.things, 0, Clitics::Bare)?,
             but: Forms::bare(&words.but, 0, Clitics::Before)?,
             separators: Forms::bare(&parts, 0, Clitics::Before)?,
             parts,
@@ -136,7 +138,7 @@ impl Tongue {
         given.map(|hit| hit.class).collect()
     }
 
-    /// Which numbers a text gives: those in digits and words, else those of articles, else none.
+    /// Which numbers a text gives: those in digits and words, else that of one article, else none.
     pub fn number(&self, text: &str) -> BTreeSet<i32> {
         const DIGITS: u32 = u32::MAX;
         const ZERO: u32 = u32::MAX - 1;
@@ -163,19 +165,39 @@ impl Tongue {
             hits.push(Hit { start: n, end, class, form: if class == 0 { ZERO } else { DIGITS } });
             n = end;
         }
-        let (mut strong, mut weak, mut zero) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        let hits = self.told(text, longest(hits));
-        for hit in hits.into_iter().filter(|hit| hit.class >= 0) {
+        let hits = longest(hits);
+        let refused = hits.iter().any(|hit| hit.class == REFUSE);
+        let (mut strong, mut clear, mut zero) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut weak = Vec::new();
+        for hit in self.told(text, hits).into_iter().filter(|hit| hit.class >= 0) {
             let form = if hit.form >= ZERO { "0" } else { self.numbers.form(&hit) };
+            let common = self.words.weak_numbers.iter().any(|w| w == form);
             if hit.class == 0 && !form.starts_with(|c: char| c.is_ascii_digit()) {
-                zero.insert(hit.class);
-            } else if self.words.weak_numbers.iter().any(|w| w == form) {
-                weak.insert(hit.class);
-            } else {
+                if !common || rest(text, &hit).trim_matches(' ').is_empty() || self.is_count(text, &hit) {
+                    zero.insert(hit.class);
+                }
+            } else if !common {
                 strong.insert(hit.class);
+            } else {
+                weak.push(hit.class);
+                if self.is_count(text, &hit) {
+                    clear.insert(hit.class);
+                }
             }
         }
-        [strong, weak, zero].into_iter().find(|set| !set.is_empty()).unwrap_or_default()
+        match [strong, clear].into_iter().find(|set| !set.is_empty()) {
+            Some(set) => set,
+            // "an apple and a ball"
+            None if weak.len() > 1 => BTreeSet::new(),
+            None if weak.len() == 1 => weak.into_iter().collect(),
+            None if refused => BTreeSet::new(),
+            None => zero,
+        }
+    }
+
+    /// Is a word that is common a clause of its own, or does its clause go on with what is counted?
+    fn is_count(&self, text: &str, hit: &Hit) -> bool {
+        self.stands_alone(text, hit) || !self.things.find(rest(text, hit), &[], &[]).is_empty()
     }
 
     /// The directions that a text gives, in order.
@@ -223,7 +245,8 @@ impl Tongue {
 
     /// Does a text say that there is nothing?
     pub fn says_nothing(&self, text: &str) -> bool {
-        longest(self.nothing.find(text, &self.words.proclitics, &[])).iter().any(|hit| hit.class >= 0)
+        let hits = longest(self.nothing.find(text, &self.words.proclitics, &[]));
+        hits.iter().any(|hit| hit.class >= 0) && hits.iter().all(|hit| hit.class != REFUSE)
     }
 
     /// Is it a way to say that there is nothing?
@@ -291,6 +314,13 @@ impl Tongue {
             (false, false) => holds(text, form, &[], &self.words.endings_on_foreign),
         }
     }
+}
+
+/// The rest of a word's clause.
+fn rest<'a>(text: &'a str, hit: &Hit) -> &'a str {
+    let rest = &text[hit.end..];
+    let stop = rest.char_indices().find(|(at, _)| bounds(text, hit.end + at));
+    &rest[..stop.map_or(rest.len(), |(at, _)| at)]
 }
 
 fn is_short(clause: &str, most: usize) -> bool {
