@@ -29,7 +29,7 @@
 //! | a number (qa7) | it gives this number and no other, in digits of any script or words. A word that is an article too (German "ein") counts where no other number stands: if there are several, the one that is a clause of its own or that what is counted follows ("einen Gegenstand"). Words for none count where no number and no refusal stands; those that deny other things too (German "kein") as a clause of their own, at its end, or before what is counted |
 //! | a set (qa8) | it names all members and no other, in any order, form and with any separators. A short item of a list that names nothing known is one too many. Nothing: it says so, names no object and refuses nothing |
 //! | a way (qa19) | it names these directions in this order and no other |
-//! | a person, place, thing, kind, colour, reason | it names this one of its kind and no other that the question does not name; not "garden or attic" either. What is denied ("not in the garden") is not named |
+//! | a person, place, thing, kind, colour, reason | it names this one of its kind and no other that the question does not name; not "garden or attic" either. What is denied ("not in the garden", "den Kuchen nicht") is not named |
 //! | an answer of a passage, a hidden sentence | it holds one of the golds as whole words; a number in digits or in words |
 //!
 //! or if the whole text is one of the row's accepted answers. `exact` reads by the language of the question (and, where it is another, of the

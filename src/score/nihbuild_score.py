@@ -742,6 +742,8 @@ class _Language:
         hits = _longest(_find(text, entities, self.proclitics, self.endings) + _find(text, self.none, (), ()))
         hits = self._told(text, hits)
         denials = _find(text, self.negations, self.proclitics, ())
+        covered = [hit for hit in hits if hit[2] < 0]
+        denials = [d for d in denials if not any(h[0] <= d[0] and d[1] <= h[1] for h in covered)]
         named = [hit for hit in hits if hit[2] >= 0]
         kept, denied = [], []
         for n, hit in enumerate(named):
@@ -757,8 +759,9 @@ class _Language:
             else:
                 stop = next((k + 1 for k in range(limit - 1, begin - 1, -1) if _bounds(text, k)), begin)
                 inside = [d for d in denials if stop <= d[0] and d[1] <= limit]
-            covered = [h for h in hits if h[2] < 0]
-            inside = [d for d in inside if not any(h[0] <= d[0] and d[1] <= h[1] for h in covered)]
+            # "den Kuchen nicht"
+            behind = [d for d in denials if d[0] >= hit[1] and not text[hit[1]:d[0]].strip(" ")]
+            inside = inside or [d for d in behind if not self._rest(text, d[1]).strip(" ")]
             if not inside and denied and n and named[n - 1] == denied[-1] and not self.after:
                 # "not in the garden or the kitchen"
                 span = text[named[n - 1][1]:hit[0]]

@@ -233,6 +233,11 @@ impl Tongue {
                 let stop = part.map_or(begin, |(at, c)| begin + at + c.len_utf8());
                 denials.iter().any(|d| stop <= d.start && d.end <= hit.start)
             };
+            // "den Kuchen nicht"
+            inside |= denials.iter().any(|d| {
+                let between = text.get(hit.end..d.start).is_some_and(|span| span.trim_matches(' ').is_empty());
+                between && rest(text, d).trim_matches(' ').is_empty()
+            });
             if let Some(before) = before.filter(|b| !inside && !self.words.negation_after && denied.last() == Some(b)) {
                 // "not in the garden or the kitchen"
                 let span = &text[before.end..hit.start];
