@@ -25,9 +25,9 @@
 //!
 //! | asked | right if |
 //! |---|---|
-//! | yes, no, maybe (qa6, qa9, qa10, qa17, qa18, existence) | it gives this label and no other. Labels that are common words too ("no", Chinese for "is there") count as a clause of their own alone, so a sentence that merely holds them says nothing; a sentence without a label is no answer |
+//! | yes, no, maybe (qa6, qa9, qa10, qa17, qa18, existence) | it gives this label and no other. Labels that are common words too ("no", Chinese for "is there") count as a clause of their own alone, so a sentence that merely holds them says nothing; "no" also at the beginning of all before a person ("No he is in the kitchen"); a sentence without a label is no answer |
 //! | a number (qa7) | it gives this number and no other, in digits of any script or words. A word that is an article too (German "ein") counts where no other number stands: if there are several, the one that is a clause of its own or that what is counted follows ("einen Gegenstand"). Words for none count where no number and no refusal stands; those that deny other things too (German "kein") as a clause of their own, at its end, or before what is counted |
-//! | a set (qa8) | it names all members and no other, in any order, form and with any separators. A short item of a list that names nothing known is one too many. Nothing: it says so, names no object and refuses nothing |
+//! | a set (qa8) | it names all members and no other, in any order, form and with any separators. A short item of a list that names nothing known is one too many, except what begins with a person before all members ("John went home and"). Nothing: it says so, names no object and refuses nothing |
 //! | a way (qa19) | it names these directions in this order and no other |
 //! | a person, place, thing, kind, colour, reason | it names this one of its kind and no other that the question does not name; not "garden or attic" either. What is denied ("not in the garden", "den Kuchen nicht") is not named |
 //! | an answer of a passage, a hidden sentence | it holds one of the golds as whole words; a number in digits or in words |

@@ -593,7 +593,7 @@ def _item(line):
 # The rule
 
 _NONE, _DENY, _REFUSE = -1, -2, -3
-_MORE, _MAYBE = 99, 2
+_MORE, _NO, _MAYBE = 99, 1, 2
 _LABELS = ("yes", "no", "maybe")
 _TASKS = {"qa6": "label", "qa9": "label", "qa10": "label", "qa17": "label", "qa18": "label", "qa7": "count", "qa8": "list", "qa19": "path"}
 _KINDS = ("place", "actor", "object", "animal", "colour", "motive")
@@ -620,6 +620,7 @@ class _Language:
         self.separators = self.parts + get("then")
         self.after_parts = self.separators + get("because")
         self.fillers = set(get("fillers"))
+        self.subjects = get("subjects") + [form for forms in self.entities("actor", True) for form in forms]
         self.but, self.things = [[(form, 0) for form in get(key)] for key in ("but", "things")]
 
     def entities(self, kind, latin):
@@ -630,6 +631,11 @@ class _Language:
                 if n < len(all_):
                     all_[n].extend(forms)
         return all_
+
+    def _has_subject(self, clause):
+        """Does a clause begin with a person of whom it says more?"""
+        begins = lambda s: len(clause) > len(s) and clause.startswith(s) and _edge(clause, len(s))
+        return any(begins(s) and clause[len(s)] not in "'\u7684" for s in self.subjects)
 
     def _apart(self, text, start):
         """Does a mark stand before it?"""
@@ -673,7 +679,9 @@ class _Language:
             apart = kind == _MAYBE and self._apart(text, start) and self._stands_alone(text, start, end)
             if (start, end, kind, form) not in told and not apart:
                 continue
-            if kind >= 0 and (form not in self.weak or self._stands_alone(text, start, end)):
+            # "no he is in the kitchen"
+            opens = kind == _NO and start == 0 and self._has_subject(text[end:].lstrip(" "))
+            if kind >= 0 and (form not in self.weak or opens or self._stands_alone(text, start, end)):
                 found.add(kind)
         return found
 
@@ -796,7 +804,9 @@ class _Language:
             at = end
         joins = lambda cut: cut in separators or cut == "/" or commas and cut in _COMMAS
         for n, (words, before, after, known) in enumerate(clauses):
-            if known or words in self.fillers or not _is_short(words, 2 if before == _WAW else 3):
+            # "John went home and carries"
+            begins = self._has_subject(words) and not any(clause[3] for clause in clauses[:n])
+            if known or words in self.fillers or begins or not _is_short(words, 2 if before == _WAW else 3):
                 continue
             if n and clauses[n - 1][3] and joins(before) or n + 1 < len(clauses) and clauses[n + 1][3] and joins(after):
                 return True

@@ -11,6 +11,7 @@ const NONE: i32 = -1;
 const DENY: i32 = -2;
 /// A refusal.
 const REFUSE: i32 = -3;
+const NO: i32 = 1;
 const MAYBE: i32 = 2;
 /// A number that is greater than any gold.
 const MORE: i32 = 99;
@@ -102,6 +103,17 @@ impl Tongue {
         right.is_empty() || bounds(text, at) || self.after_parts.iter().any(part)
     }
 
+    /// Does a clause begin with a person of whom it says more?
+    fn has_subject(&self, clause: &str) -> bool {
+        let actors = self.entities.get("actor").into_iter().flat_map(BTreeMap::keys);
+        let begins = |s: &String| {
+            let says_more = clause.strip_prefix(s.as_str()).filter(|rest| !rest.is_empty() && edge(clause, s.len()));
+            // "John's hat"
+            says_more.is_some_and(|rest| !rest.starts_with(['\'', '\u{7684}']))
+        };
+        self.words.subjects.iter().chain(actors).any(begins)
+    }
+
     /// Does a mark stand before it?
     fn apart(&self, text: &str, hit: &Hit) -> bool {
         let left = text[..hit.start].trim_end_matches(' ');
@@ -133,7 +145,10 @@ impl Tongue {
                 return false;
             }
             let form = self.labels.form(hit);
-            !self.words.weak.iter().any(|w| w == form) || self.stands_alone(text, hit)
+            // "no he is in the kitchen"
+            let opens =
+                || hit.class == NO && hit.start == 0 && self.has_subject(text[hit.end..].trim_start_matches(' '));
+            !self.words.weak.iter().any(|w| w == form) || opens() || self.stands_alone(text, hit)
         });
         given.map(|hit| hit.class).collect()
     }
@@ -303,7 +318,10 @@ impl Tongue {
         (0..clauses.len()).any(|n| {
             let (clause, before, after, is_known) = clauses[n];
             let most = if before.chars().eq([WAW]) { 2 } else { 3 };
-            if is_known || self.words.fillers.iter().any(|f| f == clause) || !is_short(clause, most) {
+            // "John went home and carries"
+            let begins = || self.has_subject(clause) && !clauses[..n].iter().any(|clause| clause.3);
+            let is_filler = self.words.fillers.iter().any(|f| f == clause) || begins();
+            if is_known || is_filler || !is_short(clause, most) {
                 return false;
             }
             n > 0 && known(n - 1) && is_separator(before) || known(n + 1) && is_separator(after)
