@@ -17,17 +17,19 @@
 //! It is compared in [normal form](crate::language::normalize()): one case, one form of each letter and digit, whatever the script.
 //! Words are whole words in languages that have them, with the clitics and endings of the pack. Of words that overlap the longest counts,
 //! so that "no information" is no "no" and "Wang Fang" one name. Refusals ("I don't know") and phrases in which a word means something else
-//! ("no one") hide what they hold. **An output of which nothing is left, and a gold of which nothing is left, give no credit.**
+//! ("no one") hide what they hold, and refusals the rest of their sentence ("It is unclear whether Mary is in the garden") up to a word of
+//! contrast ("but"); a "maybe" that is a clause of its own is not hidden.
+//! **An output of which nothing is left, and a gold of which nothing is left, give no credit.**
 //!
 //! **What must stand there**, by what is asked:
 //!
 //! | asked | right if |
 //! |---|---|
-//! | yes, no, maybe (qa6, qa9, qa10, qa17, qa18, existence) | it gives this label and no other. Labels that are common words too ("no", Chinese for "is there") count as a clause of their own alone, so a sentence that merely holds them says nothing; a sentence without a label is no answer |
-//! | a number (qa7) | it gives this number and no other, in digits of any script or words. Words that are articles too (German "ein") count where no other number stands, words for none where no number stands at all |
-//! | a set (qa8) | it names all members and no other, in any order, form and with any separators. A short item of a list that names nothing known is one too many. Nothing: it says so and names no object |
+//! | yes, no, maybe (qa6, qa9, qa10, qa17, qa18, existence) | it gives this label and no other. Labels that are common words too ("no", Chinese for "is there") count as a clause of their own alone, so a sentence that merely holds them says nothing; "no" also at the beginning of all before a person ("No he is in the kitchen"); a sentence without a label is no answer |
+//! | a number (qa7) | it gives this number and no other, in digits of any script or words. A word that is an article too (German "ein") counts where no other number stands: if there are several, the one that is a clause of its own or that what is counted follows ("einen Gegenstand"). Words for none count where no number and no refusal stands; those that deny other things too (German "kein") as a clause of their own, at its end, or before what is counted |
+//! | a set (qa8) | it names all members and no other, in any order, form and with any separators. A short item of a list that names nothing known is one too many, except what begins with a person before all members ("John went home and"). Nothing: it says so, names no object and refuses nothing |
 //! | a way (qa19) | it names these directions in this order and no other |
-//! | a person, place, thing, kind, colour, reason | it names this one of its kind and no other that the question does not name; not "garden or attic" either. What is denied ("not in the garden") is not named |
+//! | a person, place, thing, kind, colour, reason | it names this one of its kind and no other that the question does not name; not "garden or attic" either. What is denied ("not in the garden", "den Kuchen nicht") is not named |
 //! | an answer of a passage, a hidden sentence | it holds one of the golds as whole words; a number in digits or in words |
 //!
 //! or if the whole text is one of the row's accepted answers. `exact` reads by the language of the question (and, where it is another, of the

@@ -363,6 +363,7 @@ def _longest(hits):
     return chosen
 
 
+_STOPS = frozenset(".!?;|\u3002\u061b\u061f\u0964\u0965\u06d4")
 _BOUNDARY = frozenset(".,;:!?()[]{}\"'/|=<>\u3002\u3001\u060c\u061b\u061f\u0964\u0965\u06d4\u2026\u2192")
 
 
@@ -591,8 +592,8 @@ def _item(line):
 # ---------------------------------------------------------------------------------------------------------------------
 # The rule
 
-_NONE, _DENY = -1, -2
-_MORE = 99
+_NONE, _DENY, _REFUSE = -1, -2, -3
+_MORE, _NO, _MAYBE = 99, 1, 2
 _LABELS = ("yes", "no", "maybe")
 _TASKS = {"qa6": "label", "qa9": "label", "qa10": "label", "qa17": "label", "qa18": "label", "qa7": "count", "qa8": "list", "qa19": "path"}
 _KINDS = ("place", "actor", "object", "animal", "colour", "motive")
@@ -605,7 +606,7 @@ class _Language:
         get = lambda key: words.get(key) or []
         self.words = words
         self.proclitics, self.endings = get("proclitics"), get("endings")
-        none = [(form, _NONE) for key in ("refusals", "mask") for form in get(key)]
+        none = [(form, kind) for key, kind in (("refusals", _REFUSE), ("mask", _NONE)) for form in get(key)]
         self.none = none
         self.labels = [(form, n) for n, key in enumerate(_LABELS) for form in get(key)] + none
         self.numbers = [(form, n) for n, forms in enumerate(get("count")) for form in forms]
@@ -619,6 +620,8 @@ class _Language:
         self.separators = self.parts + get("then")
         self.after_parts = self.separators + get("because")
         self.fillers = set(get("fillers"))
+        self.subjects = get("subjects") + [form for forms in self.entities("actor", True) for form in forms]
+        self.but, self.things = [[(form, 0) for form in get(key)] for key in ("but", "things")]
 
     def entities(self, kind, latin):
         """Forms of every entity of a kind."""
@@ -628,6 +631,16 @@ class _Language:
                 if n < len(all_):
                     all_[n].extend(forms)
         return all_
+
+    def _has_subject(self, clause):
+        """Does a clause begin with a person of whom it says more?"""
+        begins = lambda s: len(clause) > len(s) and clause.startswith(s) and _edge(clause, len(s))
+        return any(begins(s) and clause[len(s)] not in "'\u7684" for s in self.subjects)
+
+    def _apart(self, text, start):
+        """Does a mark stand before it?"""
+        left = len(text[:start].rstrip(" "))
+        return left == 0 or _bounds(text, left - 1)
 
     def _stands_alone(self, text, start, end):
         left = len(text[:start].rstrip(" "))
@@ -642,16 +655,38 @@ class _Language:
             return any(text.startswith(p, right) and _edge(text, right + len(p)) for p in self.after_parts)
         return True
 
+    def _hidden(self, text, hits):
+        """What refusals hide: the rest of their sentences, up to a word of contrast."""
+        ranges = []
+        for end in (hit[1] for hit in hits if hit[2] == _REFUSE):
+            stop = next((n for n in range(end, len(text)) if text[n] in _STOPS and _bounds(text, n)), len(text))
+            turns = [hit[0] for hit in _find(text, self.but, self.proclitics, ()) if end <= hit[0] < stop]
+            ranges.append((end, min(turns + [stop])))
+        return ranges
+
+    def _told(self, text, hits):
+        """Hits without those that refusals hide."""
+        hidden = self._hidden(text, hits)
+        return [hit for hit in hits if hit[2] < 0 or not any(start <= hit[0] < end for start, end in hidden)]
+
     def label(self, text):
         """Which labels a text gives."""
         found = set()
-        for start, end, kind, form in _longest(_find(text, self.labels, (), ())):
-            if kind >= 0 and (form not in self.weak or self._stands_alone(text, start, end)):
+        hits = _longest(_find(text, self.labels, (), ()))
+        told = self._told(text, hits)
+        for start, end, kind, form in hits:
+            # "I am not sure, maybe."
+            apart = kind == _MAYBE and self._apart(text, start) and self._stands_alone(text, start, end)
+            if (start, end, kind, form) not in told and not apart:
+                continue
+            # "no he is in the kitchen"
+            opens = kind == _NO and start == 0 and self._has_subject(text[end:].lstrip(" "))
+            if kind >= 0 and (form not in self.weak or opens or self._stands_alone(text, start, end)):
                 found.add(kind)
         return found
 
     def number(self, text):
-        """Which numbers a text gives: those in digits and words, else those of articles, else none."""
+        """Which numbers a text gives: those in digits and words, else that of one article, else none."""
         hits = _find(text, self.numbers, self.proclitics, ()) + _find(text, self.none, (), ())
         n = 0
         while n < len(text):
@@ -669,23 +704,43 @@ class _Language:
                 n = end
             else:
                 n += 1
-        strong, weak, zero = set(), set(), set()
-        for _, _, kind, form in _longest(hits):
+        hits = _longest(hits)
+        strong, weak, clear, zero = set(), [], set(), set()
+        for start, end, kind, form in self._told(text, hits):
             if kind < 0:
                 continue
+            common = form in self.weak_numbers
             if kind == 0 and not _ascii_digit(form[0]):
-                zero.add(kind)
-            elif form in self.weak_numbers:
-                weak.add(kind)
-            else:
+                if not common or self._of_things(text, start, end):
+                    zero.add(kind)
+            elif not common:
                 strong.add(kind)
-        return strong or weak or zero
+            else:
+                weak.append(kind)
+                if self._stands_alone(text, start, end) or _find(self._rest(text, end), self.things, (), ()):
+                    clear.add(kind)
+        if strong or clear:
+            return strong or clear
+        if weak:
+            # "an apple and a ball"
+            return set(weak) if len(weak) == 1 else set()
+        return set() if any(hit[2] == _REFUSE for hit in hits) else zero
+
+    def _rest(self, text, end):
+        """The rest of a clause."""
+        stop = next((n for n in range(end, len(text)) if _bounds(text, n)), len(text))
+        return text[end:stop]
+
+    def _of_things(self, text, start, end):
+        """Is a word for none a clause of its own, or does its clause end with it or go on with what is counted?"""
+        rest = self._rest(text, end)
+        return not rest.strip(" ") or self._stands_alone(text, start, end) or bool(_find(rest, self.things, (), ()))
 
     def path(self, text):
         """The directions that a text gives, in order."""
         hits = _find(text, self.directions, self.proclitics, ()) + _find(text, self.none, (), ())
         way = []
-        for start, end, kind, form in _longest(hits):
+        for start, end, kind, form in self._told(text, _longest(hits)):
             if kind >= 0 and (len(form) > 1 or _class(form[0]) == 2 or self._stands_alone(text, start, end)):
                 way.append(kind)
         return way
@@ -693,7 +748,10 @@ class _Language:
     def mentions(self, text, entities):
         """Entities that a text names and does not deny: hits, and hits of those denied."""
         hits = _longest(_find(text, entities, self.proclitics, self.endings) + _find(text, self.none, (), ()))
+        hits = self._told(text, hits)
         denials = _find(text, self.negations, self.proclitics, ())
+        covered = [hit for hit in hits if hit[2] < 0]
+        denials = [d for d in denials if not any(h[0] <= d[0] and d[1] <= h[1] for h in covered)]
         named = [hit for hit in hits if hit[2] >= 0]
         kept, denied = [], []
         for n, hit in enumerate(named):
@@ -709,8 +767,9 @@ class _Language:
             else:
                 stop = next((k + 1 for k in range(limit - 1, begin - 1, -1) if _bounds(text, k)), begin)
                 inside = [d for d in denials if stop <= d[0] and d[1] <= limit]
-            covered = [h for h in hits if h[2] == _NONE]
-            inside = [d for d in inside if not any(h[0] <= d[0] and d[1] <= h[1] for h in covered)]
+            # "den Kuchen nicht"
+            behind = [d for d in denials if d[0] >= hit[1] and not text[hit[1]:d[0]].strip(" ")]
+            inside = inside or [d for d in behind if not self._rest(text, d[1]).strip(" ")]
             if not inside and denied and n and named[n - 1] == denied[-1] and not self.after:
                 # "not in the garden or the kitchen"
                 span = text[named[n - 1][1]:hit[0]]
@@ -745,7 +804,9 @@ class _Language:
             at = end
         joins = lambda cut: cut in separators or cut == "/" or commas and cut in _COMMAS
         for n, (words, before, after, known) in enumerate(clauses):
-            if known or words in self.fillers or not _is_short(words, 2 if before == _WAW else 3):
+            # "John went home and carries"
+            begins = self._has_subject(words) and not any(clause[3] for clause in clauses[:n])
+            if known or words in self.fillers or begins or not _is_short(words, 2 if before == _WAW else 3):
                 continue
             if n and clauses[n - 1][3] and joins(before) or n + 1 < len(clauses) and clauses[n + 1][3] and joins(after):
                 return True
@@ -930,9 +991,11 @@ class Scorer:
         gold = {hit[2] for hit in language.mentions(golds[0], forms)[0]}
         kept, denied = language.mentions(text, forms)
         if not gold:
-            nothing = _longest(_find(text, language.nothing + [(f, _DENY) for f, _ in language.none], language.proclitics, ()))
+            none = [(form, _DENY if kind == _NONE else kind) for form, kind in language.none]
+            nothing = _longest(_find(text, language.nothing + none, language.proclitics, ()))
             is_nothing = any(form == golds[0] for form, _ in language.nothing)
-            return is_nothing and not kept and not denied and any(hit[2] == _NONE for hit in nothing)
+            classes = {hit[2] for hit in nothing}
+            return is_nothing and not kept and not denied and _NONE in classes and _REFUSE not in classes
         if {hit[2] for hit in kept} != gold:
             return False
         return not language.strangers(text, kept + denied, language.separators, True)

@@ -7,10 +7,17 @@ use crate::language::edge;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a hit stands for that is no answer, and a denial.
-pub(super) const NONE: i32 = -1;
+const NONE: i32 = -1;
 const DENY: i32 = -2;
+/// A refusal.
+const REFUSE: i32 = -3;
+const NO: i32 = 1;
+const MAYBE: i32 = 2;
 /// A number that is greater than any gold.
 const MORE: i32 = 99;
+
+/// What ends a sentence, or parts what is no more than listed.
+const STOPS: [char; 11] = ['.', '!', '?', ';', '|', '\u{3002}', '\u{61b}', '\u{61f}', '\u{964}', '\u{965}', '\u{6d4}'];
 
 const WAW: char = '\u{648}';
 
@@ -24,6 +31,8 @@ pub(super) struct Tongue {
     negations: Forms,
     or: Forms,
     separators: Forms,
+    but: Forms,
+    things: Forms,
     /// What may stand before and behind a clause of one word.
     parts: Vec<String>,
     after_parts: Vec<String>,
@@ -69,6 +78,8 @@ impl Tongue {
             nothing: Forms::new(nothing)?,
             negations: Forms::bare(&words.negations, DENY, Clitics::Before)?,
             or: Forms::bare(&words.or, 0, Clitics::Before)?,
+            things: Forms::bare(&words.things, 0, Clitics::Bare)?,
+            but: Forms::bare(&words.but, 0, Clitics::Before)?,
             separators: Forms::bare(&parts, 0, Clitics::Before)?,
             parts,
             after_parts,
@@ -92,17 +103,57 @@ impl Tongue {
         right.is_empty() || bounds(text, at) || self.after_parts.iter().any(part)
     }
 
+    /// Does a clause begin with a person of whom it says more?
+    fn has_subject(&self, clause: &str) -> bool {
+        let actors = self.entities.get("actor").into_iter().flat_map(BTreeMap::keys);
+        let begins = |s: &String| {
+            let says_more = clause.strip_prefix(s.as_str()).filter(|rest| !rest.is_empty() && edge(clause, s.len()));
+            // "John's hat"
+            says_more.is_some_and(|rest| !rest.starts_with(['\'', '\u{7684}']))
+        };
+        self.words.subjects.iter().chain(actors).any(begins)
+    }
+
+    /// Does a mark stand before it?
+    fn apart(&self, text: &str, hit: &Hit) -> bool {
+        let left = text[..hit.start].trim_end_matches(' ');
+        left.chars().next_back().is_none_or(|last| bounds(text, left.len() - last.len_utf8()))
+    }
+
+    /// Hits without those that refusals hide: in the rest of their sentences, up to a word of contrast.
+    fn told(&self, text: &str, mut hits: Vec<Hit>) -> Vec<Hit> {
+        let mut hidden: Vec<(usize, usize)> = Vec::new();
+        for hit in hits.iter().filter(|hit| hit.class == REFUSE) {
+            let rest = text[hit.end..].char_indices().map(|(at, c)| (hit.end + at, c));
+            let stop = rest.into_iter().find(|(at, c)| STOPS.contains(c) && bounds(text, *at));
+            let stop = stop.map_or(text.len(), |(at, _)| at);
+            let turns = self.but.find(text, &self.words.proclitics, &[]).into_iter().map(|turn| turn.start);
+            hidden.push((hit.end, turns.filter(|at| hit.end <= *at).min().unwrap_or(stop).min(stop)));
+        }
+        hits.retain(|hit| hit.class < 0 || !hidden.iter().any(|(start, end)| *start <= hit.start && hit.start < *end));
+        hits
+    }
+
     /// Which labels a text gives: 0 yes, 1 no, 2 maybe.
     pub fn label(&self, text: &str) -> BTreeSet<i32> {
         let hits = longest(self.labels.find(text, &[], &[]));
+        let told = self.told(text, hits.clone());
         let given = hits.iter().filter(|hit| hit.class >= 0).filter(|hit| {
+            // "I am not sure, maybe."
+            let apart = || hit.class == MAYBE && self.apart(text, hit) && self.stands_alone(text, hit);
+            if !told.contains(hit) && !apart() {
+                return false;
+            }
             let form = self.labels.form(hit);
-            !self.words.weak.iter().any(|w| w == form) || self.stands_alone(text, hit)
+            // "no he is in the kitchen"
+            let opens =
+                || hit.class == NO && hit.start == 0 && self.has_subject(text[hit.end..].trim_start_matches(' '));
+            !self.words.weak.iter().any(|w| w == form) || opens() || self.stands_alone(text, hit)
         });
         given.map(|hit| hit.class).collect()
     }
 
-    /// Which numbers a text gives: those in digits and words, else those of articles, else none.
+    /// Which numbers a text gives: those in digits and words, else that of one article, else none.
     pub fn number(&self, text: &str) -> BTreeSet<i32> {
         const DIGITS: u32 = u32::MAX;
         const ZERO: u32 = u32::MAX - 1;
@@ -129,23 +180,44 @@ impl Tongue {
             hits.push(Hit { start: n, end, class, form: if class == 0 { ZERO } else { DIGITS } });
             n = end;
         }
-        let (mut strong, mut weak, mut zero) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        for hit in longest(hits).into_iter().filter(|hit| hit.class >= 0) {
+        let hits = longest(hits);
+        let refused = hits.iter().any(|hit| hit.class == REFUSE);
+        let (mut strong, mut clear, mut zero) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut weak = Vec::new();
+        for hit in self.told(text, hits).into_iter().filter(|hit| hit.class >= 0) {
             let form = if hit.form >= ZERO { "0" } else { self.numbers.form(&hit) };
+            let common = self.words.weak_numbers.iter().any(|w| w == form);
             if hit.class == 0 && !form.starts_with(|c: char| c.is_ascii_digit()) {
-                zero.insert(hit.class);
-            } else if self.words.weak_numbers.iter().any(|w| w == form) {
-                weak.insert(hit.class);
-            } else {
+                if !common || rest(text, &hit).trim_matches(' ').is_empty() || self.is_count(text, &hit) {
+                    zero.insert(hit.class);
+                }
+            } else if !common {
                 strong.insert(hit.class);
+            } else {
+                weak.push(hit.class);
+                if self.is_count(text, &hit) {
+                    clear.insert(hit.class);
+                }
             }
         }
-        [strong, weak, zero].into_iter().find(|set| !set.is_empty()).unwrap_or_default()
+        match [strong, clear].into_iter().find(|set| !set.is_empty()) {
+            Some(set) => set,
+            // "an apple and a ball"
+            None if weak.len() > 1 => BTreeSet::new(),
+            None if weak.len() == 1 => weak.into_iter().collect(),
+            None if refused => BTreeSet::new(),
+            None => zero,
+        }
+    }
+
+    /// Is a word that is common a clause of its own, or does its clause go on with what is counted?
+    fn is_count(&self, text: &str, hit: &Hit) -> bool {
+        self.stands_alone(text, hit) || !self.things.find(rest(text, hit), &[], &[]).is_empty()
     }
 
     /// The directions that a text gives, in order.
     pub fn path(&self, text: &str) -> Vec<i32> {
-        let hits = longest(self.directions.find(text, &self.words.proclitics, &[]));
+        let hits = self.told(text, longest(self.directions.find(text, &self.words.proclitics, &[])));
         let given = hits.iter().filter(|hit| hit.class >= 0).filter(|hit| {
             let form = self.directions.form(hit);
             form.chars().nth(1).is_some() || form.chars().all(is_ideograph) || self.stands_alone(text, hit)
@@ -155,9 +227,9 @@ impl Tongue {
 
     /// Of hits of entities and of what masks them: those that a text names, and those that it denies.
     pub fn mentions(&self, text: &str, hits: Vec<Hit>) -> (Vec<Hit>, Vec<Hit>) {
-        let hits = longest(hits);
+        let hits = self.told(text, longest(hits));
         let denials = self.negations.find(text, &self.words.proclitics, &[]);
-        let covered = |d: &Hit| hits.iter().any(|h| h.class == NONE && h.start <= d.start && d.end <= h.end);
+        let covered = |d: &Hit| hits.iter().any(|h| h.class < 0 && h.start <= d.start && d.end <= h.end);
         let denials: Vec<Hit> = denials.into_iter().filter(|d| !covered(d)).collect();
         let named: Vec<&Hit> = hits.iter().filter(|hit| hit.class >= 0).collect();
         let (mut kept, mut denied): (Vec<Hit>, Vec<Hit>) = (Vec::new(), Vec::new());
@@ -176,6 +248,11 @@ impl Tongue {
                 let stop = part.map_or(begin, |(at, c)| begin + at + c.len_utf8());
                 denials.iter().any(|d| stop <= d.start && d.end <= hit.start)
             };
+            // "den Kuchen nicht"
+            inside |= denials.iter().any(|d| {
+                let between = text.get(hit.end..d.start).is_some_and(|span| span.trim_matches(' ').is_empty());
+                between && rest(text, d).trim_matches(' ').is_empty()
+            });
             if let Some(before) = before.filter(|b| !inside && !self.words.negation_after && denied.last() == Some(b)) {
                 // "not in the garden or the kitchen"
                 let span = &text[before.end..hit.start];
@@ -188,7 +265,8 @@ impl Tongue {
 
     /// Does a text say that there is nothing?
     pub fn says_nothing(&self, text: &str) -> bool {
-        longest(self.nothing.find(text, &self.words.proclitics, &[])).iter().any(|hit| hit.class >= 0)
+        let hits = longest(self.nothing.find(text, &self.words.proclitics, &[]));
+        hits.iter().any(|hit| hit.class >= 0) && hits.iter().all(|hit| hit.class != REFUSE)
     }
 
     /// Is it a way to say that there is nothing?
@@ -240,7 +318,10 @@ impl Tongue {
         (0..clauses.len()).any(|n| {
             let (clause, before, after, is_known) = clauses[n];
             let most = if before.chars().eq([WAW]) { 2 } else { 3 };
-            if is_known || self.words.fillers.iter().any(|f| f == clause) || !is_short(clause, most) {
+            // "John went home and carries"
+            let begins = || self.has_subject(clause) && !clauses[..n].iter().any(|clause| clause.3);
+            let is_filler = self.words.fillers.iter().any(|f| f == clause) || begins();
+            if is_known || is_filler || !is_short(clause, most) {
                 return false;
             }
             n > 0 && known(n - 1) && is_separator(before) || known(n + 1) && is_separator(after)
@@ -258,6 +339,13 @@ impl Tongue {
     }
 }
 
+/// The rest of a word's clause.
+fn rest<'a>(text: &'a str, hit: &Hit) -> &'a str {
+    let rest = &text[hit.end..];
+    let stop = rest.char_indices().find(|(at, _)| bounds(text, hit.end + at));
+    &rest[..stop.map_or(rest.len(), |(at, _)| at)]
+}
+
 fn is_short(clause: &str, most: usize) -> bool {
     match clause.chars().any(is_ideograph) {
         true => clause.chars().count() <= 4,
@@ -268,7 +356,8 @@ fn is_short(clause: &str, most: usize) -> bool {
 impl LanguageWords {
     /// What means no answer.
     pub(super) fn none(&self) -> Vec<(String, i32, Clitics)> {
-        self.refusals.iter().chain(&self.mask).map(|w| (w.clone(), NONE, Clitics::Bare)).collect()
+        let refusals = self.refusals.iter().map(|w| (w.clone(), REFUSE, Clitics::Bare));
+        refusals.chain(self.mask.iter().map(|w| (w.clone(), NONE, Clitics::Bare))).collect()
     }
 
     /// Forms of every entity of a kind; of actors in Latin letters too.

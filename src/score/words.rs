@@ -65,7 +65,10 @@ pub struct LanguageWords {
     pub or: Vec<String>,
     pub and: Vec<String>,
     pub then: Vec<String>,
+    pub things: Vec<String>,
+    pub subjects: Vec<String>,
     pub because: Vec<String>,
+    pub but: Vec<String>,
     pub fillers: Vec<String>,
 }
 
@@ -95,7 +98,10 @@ struct Section {
     mask: Vec<String>,
     or: Vec<String>,
     and: Vec<String>,
+    things: Vec<String>,
+    subjects: Vec<String>,
     because: Vec<String>,
+    but: Vec<String>,
     fillers: Vec<String>,
 }
 
@@ -181,7 +187,10 @@ fn language(pack: &Pack, more: &Section) -> LanguageWords {
         or: normal(&more.or),
         and: normal(ands.iter().chain(&more.and)),
         then: normal(&joiners(&words.way_also)),
+        things: normal(&more.things),
+        subjects: normal(&more.subjects),
         because: normal(&more.because),
+        but: normal(&more.but),
         fillers: normal(&more.fillers),
     }
 }
