@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub(super) struct NewArgs {
-    /// Name of the release: lower-case letters, digits, - and _ [default: my-<family>]
+    /// Name of the release: lower-case letters, digits, - and _ [default: my-FAMILY]
     name: Option<String>,
     /// The benchmark [default: mlrbench]
     #[arg(long)]
