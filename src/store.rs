@@ -274,6 +274,45 @@ pub fn sync_dir(folder: &Path) -> Result<()> {
     File::open(folder).and_then(|f| f.sync_all()).map_err(|e| Error::io("cannot sync", folder, e))
 }
 
+/// Writes a file that a person named: aside, then renamed. A link is followed; a pipe or device that is there is written to.
+pub fn write_named(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+    let place = real(path);
+    if std::fs::metadata(&place).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+        let write = || -> std::io::Result<()> {
+            let mut out = std::io::BufWriter::new(File::options().write(true).open(&place)?);
+            fill(&mut out)?;
+            out.flush()
+        };
+        return write().map_err(|e| Error::io("cannot write", path, e));
+    }
+    write_aside(&place, fill)
+}
+
+/// Refuses a place to write to that lies in a release, or is a file that is read.
+pub fn keep_apart(out: &Path, release: &Path, read: &[PathBuf]) -> Result<()> {
+    let place = real(out);
+    if place.starts_with(real(release)) {
+        return Err(Error::new(format!("{} lies in the release, which it would spoil", out.display()))
+            .help("write to another folder"));
+    }
+    if read.iter().any(|file| real(file) == place) {
+        return Err(
+            Error::new(format!("{} is read, and would be written over", out.display())).help("give another name")
+        );
+    }
+    Ok(())
+}
+
+/// The path without links, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    match (whole.canonicalize(), whole.parent(), whole.file_name()) {
+        (Ok(there), ..) => there,
+        (Err(_), Some(parent), Some(name)) => real(parent).join(name),
+        _ => whole,
+    }
+}
+
 /// The entries of a folder by name, in order.
 pub fn sorted_dir(folder: &Path) -> Result<Vec<PathBuf>> {
     #[allow(clippy::disallowed_methods, reason = "sorted at once")]

@@ -23,6 +23,76 @@ fn stories(bench: &Bench, about: &str, more: &str) -> PathBuf {
     bench.run(&["recipe", "told.toml"]).success().release(bench)
 }
 
+/// A release of one language, with this under `[release]`.
+fn told(bench: &Bench, about: &str) -> PathBuf {
+    let recipe = small("told", "[grid]\nlanguages = [\"en\"]\nlengths = [\"0k\"]\n");
+    bench.write("told.toml", &recipe.replacen("seed = 3\n", &format!("seed = 3\n{about}"), 1));
+    let _ = std::fs::remove_dir_all(bench.path("build/told"));
+    bench.run(&["recipe", "told.toml"]).success().release(bench)
+}
+
+#[test]
+fn odd_names_and_licences_are_written_as_each_format_has_them() {
+    let bench = Bench::new();
+    let release = told(&bench, "licence = \"MIT OR Apache-2.0\"\ncreators = [\"A } 50% & Co_\\\\\"]\n");
+    let card = text(&release, "README.md");
+    assert!(card.contains("license: \"other\"\nlicense_name: \"mit-or-apache-2.0\"\n"), "{card}");
+    let name = "author = {{A \\textbraceright{} 50\\% \\& Co\\_\\textbackslash{}}},";
+    assert!(card.contains(name), "expected {name} in {card}");
+    let release = told(&bench, "licence = \"CC-BY-4.0 AND CC-BY-4.0\"\n");
+    assert!(text(&release, "README.md").contains("license: \"cc-by-4.0\"\n"));
+    let release = told(&bench, "licence = \"GPL-3.0-only WITH Classpath-exception-2.0\"\n");
+    assert!(text(&release, "README.md").contains("license_name: \"gpl-3.0-only-with-classpath-exception-2.0\"\n"));
+    assert!(!text(&release, "CITATION.cff").contains("\nlicense:"));
+}
+
+#[test]
+fn what_is_written_spoils_nothing() {
+    let bench = Bench::new();
+    let release = told(&bench, "");
+    let path = release.to_str().unwrap();
+    let id = first_id(&release);
+    bench.write("p.jsonl", &format!("{{\"id\": \"{id}\", \"output\": \"x\"}}\n"));
+    bench.write("rows.jsonl", &format!("\u{feff}{{\"id\": \"{id}\", \"exact\": 1, \"any\": 0}}\n"));
+    let inside = release.join("x");
+    let inside = inside.to_str().unwrap();
+    for args in [
+        &["score", path, "p.jsonl", "--allow-missing", "--rows", "p.jsonl"][..],
+        &["score", path, "p.jsonl", "--allow-missing", "--rows", inside],
+        &["score", path, "--python", path],
+        &["report", path, "--scores", "A=rows.jsonl", "--out", "rows.jsonl"],
+        &["report", path, "--out", inside],
+        &["report", path, "--plots", inside],
+    ] {
+        let said = if args.contains(&path) && args.last().is_some_and(|last| last.contains("told")) {
+            "lies in the release"
+        } else {
+            "is read"
+        };
+        bench.run(args).failure(2, &[said]);
+    }
+    bench.run(&["verify", "--quick", path]).success();
+    assert!(std::fs::read_to_string(bench.path("p.jsonl")).unwrap().contains("output"));
+    // A link is followed; ones and noughts of the scorer in Python are scores too.
+    bench.write("target", "old");
+    std::os::unix::fs::symlink(bench.path("target"), bench.path("link")).unwrap();
+    bench.run(&["score", path, "p.jsonl", "--allow-missing", "--rows", "link"]).success();
+    assert!(bench.path("link").is_symlink() && std::fs::read_to_string(bench.path("target")).unwrap().contains(&id));
+    let said = bench.run(&["report", path, "--scores", "A=rows.jsonl", "--out", "page.html"]).success();
+    assert!(said.out.contains("exact 100"), "{}", said.out);
+    // What is no regular file is written to.
+    let fifo = bench.path("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let fifo = fifo.clone();
+        move || std::fs::read_to_string(fifo).unwrap()
+    });
+    bench.run(&["score", path, "p.jsonl", "--allow-missing", "--rows", "fifo"]).success();
+    assert!(reader.join().unwrap().contains(&id));
+    let kind = std::fs::metadata(&fifo).unwrap().file_type();
+    assert!(std::os::unix::fs::FileTypeExt::is_fifo(&kind));
+}
+
 fn text(release: &Path, name: &str) -> String {
     std::fs::read_to_string(release.join(name)).unwrap()
 }
@@ -139,6 +209,9 @@ fn what_is_said_wrongly_is_refused() {
         ("description = \"a\\nb\"\n", String::new(), &["release.description has line breaks"]),
         ("ro_crate = true\n", String::new(), &["release.ro_crate needs release.date"]),
         ("", erratum("[]", "since = \"1.0.0\"\n"), &["errata.rows is empty", "^"]),
+        ("", erratum("[\"a|b\"]", "since = \"1.0.0\"\n"), &["cannot be the id of a row"]),
+        ("creators = [\"\\u200b\"]\n", String::new(), &["release.creators has no letter"]),
+        ("date = \"0000-01-01\"\n", String::new(), &["is not a date"]),
         ("", erratum("[\"x\", \"x\"]", "since = \"1.0.0\"\n"), &["names a row twice"]),
         ("", erratum("[\"x\"]", "since = \"1.0.1\"\n"), &["later than this release"]),
         ("", erratum("[\"x\"]", "since = \"1.0.0\"\nfixed = \"1.0.0\"\n"), &["not later than since"]),

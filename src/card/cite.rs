@@ -34,6 +34,7 @@ pub(super) fn citation(plan: &Plan, manifest: &Manifest) -> String {
     // The format knows identifiers of SPDX alone, and of several means that one may choose.
     if let [one] = licence::identifiers(&manifest.licence).as_slice()
         && !one.starts_with("LicenseRef-")
+        && !one.contains(' ')
     {
         text += &format!("license: {}\n", quoted(one));
     }
@@ -52,10 +53,27 @@ pub(super) fn citation(plan: &Plan, manifest: &Manifest) -> String {
     text
 }
 
+/// Text as TeX prints it; BibTeX counts braces, so none stands alone.
+fn tex(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '\\' => out += "\\textbackslash{}",
+            '{' => out += "\\textbraceleft{}",
+            '}' => out += "\\textbraceright{}",
+            '~' => out += "\\textasciitilde{}",
+            '^' => out += "\\textasciicircum{}",
+            '%' | '&' | '#' | '_' | '$' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// BibTeX entries of the release and of what it comes from.
 pub(super) fn bibtex(plan: &Plan, manifest: &Manifest) -> String {
     let key: String = format!("{}_{}", manifest.name, manifest.version).replace(['.', '-'], "_");
-    let authors: Vec<String> = creators(plan).iter().map(|name| format!("{{{name}}}")).collect();
+    let authors: Vec<String> = creators(plan).iter().map(|name| format!("{{{}}}", tex(name))).collect();
     let mut text = format!(
         "@misc{{{key},\n  title = {{{} {}}},\n  author = {{{}}},\n",
         manifest.name,

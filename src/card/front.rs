@@ -67,11 +67,15 @@ fn list(text: &mut String, key: &str, values: impl IntoIterator<Item = impl AsRe
 }
 
 fn licences(manifest: &Manifest) -> String {
-    let id = manifest.licence.to_lowercase();
+    let all = licence::identifiers(&manifest.licence);
+    let id = match all.as_slice() {
+        [one] => one.to_lowercase(),
+        _ => manifest.licence.to_lowercase(),
+    };
     match KNOWN.contains(&id.as_str()) {
         true => format!("license: {}\n", quoted(&id)),
         false => {
-            let name = licence::identifiers(&manifest.licence).join("-and-").to_lowercase();
+            let name = id.replace(['(', ')'], "").replace(' ', "-");
             format!("license: \"other\"\nlicense_name: {}\nlicense_link: \"LICENSE.md\"\n", quoted(&name))
         }
     }

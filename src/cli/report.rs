@@ -3,7 +3,7 @@
 use super::{print, print_json};
 use crate::error::{Error, Result};
 use crate::page::{Format, Model, page, write_plots};
-use crate::store::write_aside;
+use crate::store::{keep_apart, write_named};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -46,16 +46,18 @@ fn named(argument: &str) -> Result<(String, PathBuf)> {
 /// Writes the page. True: every score belongs to a row, and no row is scored twice.
 pub(super) fn report(args: ReportArgs) -> Result<bool> {
     let scores: Vec<(String, PathBuf)> = args.scores.iter().map(|argument| named(argument)).collect::<Result<_>>()?;
+    let read: Vec<PathBuf> = scores.iter().map(|(_, path)| path.clone()).collect();
+    for out in std::iter::once(&args.out).chain(&args.plots) {
+        keep_apart(out, &args.release, &read)?;
+    }
     let page = page(&args.release, &scores)?;
-    // A bare name has no folder to write aside in.
-    let out = if args.out.parent() == Some(Path::new("")) { Path::new(".").join(&args.out) } else { args.out.clone() };
     let mut formats = args.format.clone();
     formats.dedup();
     let plots = match &args.plots {
         Some(folder) => write_plots(&page.plots, folder, &formats)?,
         None => Vec::new(),
     };
-    write_aside(&out, |file| file.write_all(page.html.as_bytes()))?;
+    write_named(&args.out, |file| file.write_all(page.html.as_bytes()))?;
     let well = page.models.iter().all(|model| model.unknown.n == 0 && model.double.n == 0);
     if args.json {
         print_json(&serde_json::json!({

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::release::Release;
 use crate::report::Progress;
 use crate::score::{self, Faults, Options, Predictions, Rule, Scored, Scorer, Words, report, write_rows};
+use crate::store::keep_apart;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -61,6 +62,9 @@ pub(super) struct ScoreArgs {
 /// Scores predictions. True: every row has one, and no other is there.
 pub(super) fn score(args: ScoreArgs) -> Result<bool> {
     let release = Release::open(&args.release)?;
+    for out in args.rows.iter().chain(&args.python) {
+        keep_apart(out, &args.release, &[args.predictions.as_slice(), &args.against].concat())?;
+    }
     let words = Words::of(&release)?;
     if let Some(folder) = &args.python {
         let folder = std::path::absolute(folder).map_err(|e| Error::io("cannot write", folder, e))?;

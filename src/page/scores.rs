@@ -51,10 +51,29 @@ impl Metric {
 #[derive(Deserialize)]
 struct Line {
     id: String,
+    #[serde(default, deserialize_with = "right")]
     exact: Option<bool>,
+    #[serde(default, deserialize_with = "right")]
     any: Option<bool>,
+    #[serde(default, deserialize_with = "right")]
     existence: Option<bool>,
     mark: Option<u64>,
+}
+
+/// True or false, or 1 or 0 as the scorer in Python has it.
+fn right<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<bool>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected true or false")]
+    enum Right {
+        Said(bool),
+        Number(u8),
+    }
+    match Option::<Right>::deserialize(deserializer)? {
+        None => Ok(None),
+        Some(Right::Said(right)) => Ok(Some(right)),
+        Some(Right::Number(n @ 0..=1)) => Ok(Some(n == 1)),
+        Some(Right::Number(_)) => Err(serde::de::Error::custom("expected true or false")),
+    }
 }
 
 impl Line {
@@ -210,7 +229,8 @@ impl Scores {
                     "a line is {\"id\": \"..\", \"exact\": true}, with any of exact, any, existence (true or false) and mark (1 to 5)",
                 )
             };
-            let line: Line = serde_json::from_str(&line).map_err(|e| fault(e.to_string()))?;
+            let line = line.trim_start_matches('\u{feff}');
+            let line: Line = serde_json::from_str(line).map_err(|e| fault(e.to_string()))?;
             if line.mark.is_some_and(|mark| !(1..=5).contains(&mark)) {
                 return Err(fault(format!("the mark of {:?} is not 1 to 5", line.id)));
             }

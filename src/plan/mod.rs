@@ -569,7 +569,11 @@ fn licences(recipe: &mut Recipe, options: &Options) -> Result<BTreeMap<String, S
     {
         release.licence = combined;
     }
-    licence::check(&release.licence, &licences, release.allow_conflicting_licences)?;
+    // What is not known may conflict: then the recipe may say so.
+    let accepted = release.allow_conflicting_licences;
+    let is_whole = !unpinned && licences.len() == ids.len();
+    let said_idly = accepted && !is_whole && licence::check(&release.licence, &licences, false).is_ok();
+    licence::check(&release.licence, &licences, accepted && !said_idly)?;
     Ok(licences)
 }
 
@@ -676,7 +680,7 @@ fn is_date(text: &str) -> bool {
         1..=12 => 31,
         _ => 0,
     };
-    (1..=days).contains(&d)
+    y >= 1900 && (1..=days).contains(&d)
 }
 
 fn no_repeats<T: PartialEq + std::fmt::Debug>(key: &str, list: &[T]) -> Result<()> {

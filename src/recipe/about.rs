@@ -42,6 +42,7 @@ fn line(key: &str, text: &str, most: usize) -> Result<()> {
         _ if text.chars().any(|c| c.is_control() || ('\u{2028}'..='\u{202e}').contains(&c)) => {
             "has line breaks or control characters".to_owned()
         }
+        _ if !text.chars().any(char::is_alphanumeric) => "has no letter and no digit".to_owned(),
         _ if text.chars().count() > most => format!("has more than {most} characters"),
         _ => return Ok(()),
     };
@@ -87,7 +88,11 @@ pub(crate) fn check(recipe: &Recipe) -> Result<()> {
         if distinct.len() != erratum.rows.len() {
             return fault("rows", "errata.rows names a row twice".to_owned(), "name each once");
         }
-        erratum.rows.iter().try_for_each(|id| line(&key("rows"), id, 200))?;
+        let is_id = |id: &&String| id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) && !id.is_empty();
+        if let Some(id) = erratum.rows.iter().find(|id| !is_id(id)) {
+            let what = format!("errata.rows names {id:?}, which cannot be the id of a row");
+            return fault("rows", what, "name the rows by their ids, as `show` lists them");
+        }
         line(&key("what"), &erratum.what, 2000)?;
         let (since, version) = (&erratum.since, &release.version);
         if numbers(since) > numbers(version) {

@@ -130,6 +130,9 @@ fn parse(line: &[u8]) -> Result<Option<(String, Prediction)>> {
         return Ok(None);
     }
     let Ok(text) = std::str::from_utf8(line) else { return fault("this line is no UTF-8".to_owned()) };
+    if !text.trim_start().starts_with('{') {
+        return fault("this line is no prediction: it is no JSON object".to_owned());
+    }
     let line: Line = match serde_json::from_str(text) {
         Ok(line) => line,
         Err(e) => {

@@ -183,8 +183,7 @@ pub fn write_rows(path: &Path, rows: &[Scored], options: Options) -> Result<()> 
         #[serde(skip_serializing_if = "Option::is_none")]
         mark: Option<u8>,
     }
-    let path = std::path::absolute(path).map_err(|e| Error::io("cannot write", path, e))?;
-    crate::store::write_aside(&path, |out| {
+    crate::store::write_named(path, |out| {
         for row in rows.iter().filter(|row| row.given || !options.leave_missing) {
             let v = row.verdict;
             let line = Line { id: &row.id, exact: v.exact, any: v.any, existence: v.existence, mark: row.mark };

@@ -136,7 +136,7 @@ fn broken_scores_are_refused_and_nothing_is_written() {
         ("{\"id\": \"x\", \"mark\": 6}", "not 1 to 5"),
         ("{\"id\": \"x\", \"mark\": 0}", "not 1 to 5"),
         ("{\"id\": \"x\"}", "has no score"),
-        ("{\"id\": \"x\", \"exact\": 1}", "line 1"),
+        ("{\"id\": \"x\", \"exact\": 2}", "line 1"),
         ("[1]", "line 1"),
         ("", "holds no scores"),
         ("{\"id\": \"x\", \"exact\": true}", "none of the ids"),
