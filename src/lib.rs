@@ -35,7 +35,7 @@
 //!   stand beside a story.
 //! - [`reranker`]: sentences to their relevance to a question, by shared words in integers or by any local model, whose scores are pinned.
 //! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage. [`parallel`]: steps on threads. `pinfile`: what published
-//!   pins have in common.
+//!   pins have in common. `markup`: text in pages.
 //! - [`manifest`], [`digests`], [`provenance`], [`card`]: what a release says of itself, to programs, auditors, hubs and people; [`columns`]: what each
 //!   column holds. Its identity as a tree of digests stands in [`digests`], the format of its files in [`mod@format`], which licences go together in [`licence`].
 //! - [`release`](mod@release): rows of a release, full or compact, for whoever reads one. [`verify`](mod@verify), [`show`](mod@show) and [`diff`](mod@diff) check, print and compare;
@@ -87,6 +87,7 @@ pub mod index;
 pub mod language;
 pub mod licence;
 pub mod manifest;
+mod markup;
 pub mod page;
 pub mod parallel;
 mod pinfile;

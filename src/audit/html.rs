@@ -3,6 +3,7 @@
 use super::files::beside;
 use super::{Audit, Count, Finding, is_unsafe};
 use crate::error::Result;
+use crate::markup::{escaped_by, number};
 use crate::store::write_aside;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -117,20 +118,9 @@ fn findings(words: &str, key: &str, all: &[&Finding], out: &mut String) {
 
 /// Text that means nothing to a browser; what no page may hold is shown as its number.
 fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            '\n' | '\t' => out.push(c),
-            c if is_unsafe(c) => {
-                write!(out, "[U+{:04X}]", u32::from(c)).expect("strings take all");
-            }
-            c => out.push(c),
-        }
-    }
-    out
+    escaped_by(text, |c, out| match c {
+        '\n' | '\t' => out.push(c),
+        c if is_unsafe(c) => number(c, out),
+        c => out.push(c),
+    })
 }

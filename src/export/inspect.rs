@@ -2,13 +2,14 @@
 
 use super::config::Config;
 use super::folder::Folder;
+use super::with_scorer;
 use crate::error::Result;
 
 /// What all tasks share.
 const TASKS: &str = include_str!("inspect.py");
 
 pub(super) fn write(folder: &Folder, configs: &[Config]) -> Result<()> {
-    let mut out = TASKS.to_owned();
+    let mut out = with_scorer(TASKS);
     for config in configs {
         let name = identifier(&config.config);
         // Inspect finds tasks by reading the file: each must stand there as a function.

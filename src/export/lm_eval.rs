@@ -2,6 +2,7 @@
 
 use super::config::{Config, Context};
 use super::folder::Folder;
+use super::with_scorer;
 use crate::error::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,7 +18,7 @@ pub(super) fn write(folder: &Folder, context: &Context, configs: &[Config]) -> R
         folder.text(&format!("groups/{name}.yaml"), &group(context, &name, &members))?;
     }
     // Functions are looked for beside the file that names them.
-    folder.text("tasks/utils.py", UTILS)
+    folder.text("tasks/utils.py", &with_scorer(UTILS))
 }
 
 /// A text as YAML: JSON is that.

@@ -28,6 +28,11 @@ use pick::Picked;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
+/// Python code with the lines that all targets find the reference scorer by.
+fn with_scorer(code: &str) -> String {
+    code.replacen("# scorer.py stands here in an export.\n", include_str!("scorer.py"), 1)
+}
+
 /// What an export is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum To {

@@ -2,12 +2,13 @@
 
 use super::config::{Config, Context};
 use super::folder::Folder;
+use super::with_scorer;
 use crate::error::Result;
 use serde_json::{Map, Value, json};
 
 pub(super) fn write(folder: &Folder, context: &Context, configs: &[Config]) -> Result<()> {
     let name = &context.name;
-    folder.text("nihbuild_evals.py", include_str!("openai_evals.py"))?;
+    folder.text("nihbuild_evals.py", &with_scorer(include_str!("openai_evals.py")))?;
     let mut evals = Map::new();
     for config in configs {
         let key = key(name, config);

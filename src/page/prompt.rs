@@ -3,8 +3,8 @@
 use super::plots::grouped;
 use crate::audit::is_unsafe;
 use crate::family::reasoning::{CONTEXT, CONTEXT_END};
+use crate::markup::{escaped_by, number};
 use crate::record::NeedleSpan;
-use std::fmt::Write as _;
 use std::ops::Range;
 
 use super::sample::Languages;
@@ -27,25 +27,12 @@ pub fn direction(language: &str) -> &'static str {
 
 /// Text that means nothing to a browser; what would turn or hide the text around it is shown as its number.
 pub fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + text.len() / 8);
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            '\t' => out.push(' '),
-            '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}' => code(c, &mut out),
-            c if is_unsafe(c) => code(c, &mut out),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-fn code(c: char, out: &mut String) {
-    write!(out, "[U+{:04X}]", u32::from(c)).expect("strings take all");
+    escaped_by(text, |c, out| match c {
+        '\t' => out.push(' '),
+        '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}' => number(c, out),
+        c if is_unsafe(c) => number(c, out),
+        c => out.push(c),
+    })
 }
 
 /// Characters of a stretch without a mark that an excerpt keeps at either end.

@@ -1,5 +1,6 @@
 //! A small writer of SVG. All measures are tenths of a pixel, so that no float reaches a file.
 
+use crate::markup::escaped_by;
 use std::fmt::Write as _;
 
 /// Colours by name: in a page the name is a variable of its style sheet, in a file of its own the colour stands there.
@@ -76,19 +77,10 @@ fn px(tenths: i64) -> String {
 
 /// Text between tags or in an attribute. What XML cannot hold is left out.
 pub fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
+    escaped_by(text, |c, out| {
+        let is_held = !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
+        out.push(if is_held { c } else { '\u{fffd}' });
+    })
 }
 
 impl Svg {

@@ -1,5 +1,6 @@
 //! The recipe as it is meant: names resolved, packs read, filters applied. Printing it is the dry run.
 
+mod about;
 mod cells;
 pub mod slots;
 
@@ -10,13 +11,11 @@ use crate::fail;
 use crate::family::reasoning::{self, Voices};
 use crate::hash::Digest;
 use crate::language::{Language, Pack};
-use crate::licence;
 use crate::recipe::{
-    self, Allowance, By, CollectionKind, Engine, Family, Haystack, InstructionLanguage, Kind, Last, Length, Model,
-    Position, PromptKind, Ranking, Recipe, Retriever, SeedSource, Strategy, Task, TaskKey, Translation,
+    Allowance, By, CollectionKind, Engine, Family, Haystack, InstructionLanguage, Kind, Last, Length, Model, Position,
+    PromptKind, Ranking, Recipe, Retriever, SeedSource, Strategy, Task, TaskKey, Translation,
 };
 use crate::seed::Seed;
-use crate::source::pins::Pins;
 use crate::source::tokenizers;
 use crate::story::SourceTask;
 use crate::tokenizer::Ledger;
@@ -239,15 +238,7 @@ impl Plan {
             Family::Factoid => slots::fill(&mut recipe)?,
             Family::Reasoning => cells::check_stories(&recipe)?,
         }
-        if let Some(date) = &recipe.release.date
-            && !is_date(date)
-        {
-            return Err(Error::new(format!("release.date {date:?} is not a date"))
-                .on("release.date")
-                .help("write YYYY-MM-DD"));
-        }
-        recipe::check_about(&recipe)?;
-        let licences = licences(&mut recipe, &options)?;
+        let licences = about::check(&mut recipe, &options)?;
         let grid = &recipe.grid;
         no_repeats("grid.languages", &grid.languages)?;
         no_repeats("grid.lengths", &grid.lengths)?;
@@ -554,29 +545,6 @@ impl Plan {
     }
 }
 
-/// The licences of the pinned sources that texts come from; the release's own passes them on, and is made of them where
-/// the recipe names none and all is pinned.
-fn licences(recipe: &mut Recipe, options: &Options) -> Result<BTreeMap<String, String>> {
-    let pins = Pins::load(options.sources.as_deref())?;
-    let (ids, unpinned) = recipe.pinned_texts();
-    // An id without a pin is told when it is looked for.
-    let known = ids.iter().filter_map(|id| pins.find(id).ok());
-    let licences: BTreeMap<String, String> = known.map(|pin| (pin.id.clone(), pin.licence.clone())).collect();
-    let release = &mut recipe.release;
-    if release.licence == licence::UNSTATED
-        && !unpinned
-        && let Some(combined) = licence::combined(licences.values().map(String::as_str))
-    {
-        release.licence = combined;
-    }
-    // What is not known may conflict: then the recipe may say so.
-    let accepted = release.allow_conflicting_licences;
-    let is_whole = !unpinned && licences.len() == ids.len();
-    let said_idly = accepted && !is_whole && licence::check(&release.licence, &licences, false).is_ok();
-    licence::check(&release.licence, &licences, accepted && !said_idly)?;
-    Ok(licences)
-}
-
 fn find(packs: &[(Language, Pack)], language: Language) -> Option<&Pack> {
     packs.iter().find(|(l, _)| *l == language).map(|(_, pack)| pack)
 }
@@ -664,23 +632,6 @@ fn read_seed(source: &SeedSource) -> Result<Seed> {
             .help("use at least 16 characters, drawn at random"));
     }
     Ok(Seed::new(text.trim()))
-}
-
-fn is_date(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let number = |n: &str, digits: usize| -> Option<u32> {
-        Some(n).filter(|n| n.len() == digits && n.bytes().all(|b| b.is_ascii_digit()))?.parse::<u32>().ok()
-    };
-    let [y, m, d] = parts[..] else { return false };
-    let (Some(y), Some(m), Some(d)) = (number(y, 4), number(m, 2), number(d, 2)) else { return false };
-    let leap = y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
-    let days = match m {
-        2 => 28 + u32::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => 0,
-    };
-    y >= 1900 && (1..=days).contains(&d)
 }
 
 fn no_repeats<T: PartialEq + std::fmt::Debug>(key: &str, list: &[T]) -> Result<()> {

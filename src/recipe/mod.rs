@@ -14,8 +14,8 @@ mod translation;
 mod values;
 mod written;
 
-pub use about::Erratum;
 pub(crate) use about::check as check_about;
+pub use about::{Erratum, Release};
 pub use factoid::*;
 pub use passage::*;
 pub use rag::*;
@@ -90,47 +90,6 @@ pub struct Recipe {
     #[serde(skip)]
     #[schemars(skip)]
     pub(crate) origin: origin::Origin,
-}
-
-/// `[release]`
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Release {
-    /// Names the release's folder; lower-case letters, digits, `-` and `_`.
-    pub name: Name,
-    /// Three numbers, such as 1.0.0.
-    pub version: Version,
-    /// A number, or where to read a secret seed.
-    pub seed: SeedSource,
-    /// Date of the release (YYYY-MM-DD), printed on the card; none is printed otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
-    pub date: Option<String>,
-    /// Licence of the data: an SPDX identifier, or several joined by AND. It passes on the terms of all sources.
-    #[serde(default = "Release::licence")]
-    #[schemars(regex(pattern = r"^[A-Za-z0-9.+ ()-]+$"))]
-    pub licence: String,
-    /// Publish sources together whose licences do not go together.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub allow_conflicting_licences: bool,
-    /// Who made the release: persons or groups, as citations name them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub creators: Vec<String>,
-    /// Address of the page where it is published.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub url: Option<String>,
-    /// What it is, in one line; the program writes one otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// Write `ro-crate-metadata.json` too (needs a date).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub ro_crate: bool,
-}
-
-impl Release {
-    fn licence() -> String {
-        "CC-BY-4.0".to_owned()
-    }
 }
 
 /// The families of benchmarks.
