@@ -105,8 +105,8 @@ impl Index {
         let same = reader.schema().fields() == prompts::SCHEMA.fields();
         let mut keys = Vec::new();
         for batch in reader {
-            let batch = batch.map_err(|e| damaged(path, &e))?;
-            let own = keys_of(&batch, &self.identity).map_err(|e| e.at(path.display()))?;
+            let batch = batch.map_err(|e| damaged(named, &e))?;
+            let own = keys_of(&batch, &self.identity).map_err(|e| e.at(named.display()))?;
             let runs = own.windows(2).all(|pair| pair[0].0 == pair[1].0 && pair[0].1.wrapping_add(1) == pair[1].1);
             if !same || !runs {
                 return Ok(false);
@@ -122,7 +122,7 @@ impl Index {
                 let entry = self.places.get_mut(file as usize).and_then(|all| all.get_mut(place as usize));
                 let Some(entry) = entry else {
                     return Err(Error::new(format!("row {place} of data file {file} is none of the plan"))
-                        .at(path.display()));
+                        .at(named.display()));
                 };
                 if entry.input != u32::MAX {
                     let first = self.named[entry.input as usize].display().to_string();
