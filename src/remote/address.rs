@@ -4,7 +4,11 @@ use crate::error::{Error, Result};
 use std::path::PathBuf;
 
 /// Schemes that are known, for messages.
-const KNOWN: &str = "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, https://HOST/PATH, file:///PATH or a path";
+const KNOWN: &str =
+    "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, https://HOST/PATH, file:///PATH or a path";
+
+/// Schemes of buckets.
+pub(super) const BUCKETS: [&str; 5] = ["s3", "s3a", "gs", "az", "azure"];
 
 /// Kinds of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +71,16 @@ impl Address {
         let lower = scheme.to_ascii_lowercase();
         // What follows may be a secret, so none of it is repeated.
         if let Some((_, host)) = root.rsplit_once('@') {
-            return Err(Error::new(format!("the address {lower}://...@{host} holds a user's name or password"))
-                .help(format!("write {lower}://{host}/..., and give credentials in the environment ({})", variables(&lower))));
+            return Err(Error::new(format!("the address {lower}://...@{host} holds a user's name or password")).help(
+                format!("write {lower}://{host}/..., and give credentials in the environment ({})", variables(&lower)),
+            ));
         }
         if let Some(mark) = path.find(['?', '#']) {
             let before = format!("{lower}://{root}{}", &path[..mark]);
-            return Err(Error::new(format!("the address {before}... has a query or fragment, which may hold a signature"))
-                .help(format!("write {before}, and give credentials in the environment ({})", variables(&lower))));
+            return Err(Error::new(format!(
+                "the address {before}... has a query or fragment, which may hold a signature"
+            ))
+            .help(format!("write {before}, and give credentials in the environment ({})", variables(&lower))));
         }
         let prefix = path.trim_matches('/').to_owned();
         let server = match lower.as_str() {
@@ -86,13 +93,18 @@ impl Address {
             "gs" => Server::Gcs,
             "az" | "azure" => Server::Azure,
             "http" | "https" => Server::Web,
-            _ => return Err(Error::new(format!("{text}: the scheme {scheme}:// is not known")).help(format!("write {KNOWN}"))),
+            _ => {
+                return Err(
+                    Error::new(format!("{text}: the scheme {scheme}:// is not known")).help(format!("write {KNOWN}"))
+                );
+            }
         };
         if root.is_empty() {
             return Err(Error::new(format!("{text} names no bucket or host")).help(format!("write {KNOWN}")));
         }
         if prefix.split('/').any(|part| part == "." || part == "..") || prefix.contains("//") {
-            return Err(Error::new(format!("{text} has an empty part, or one of dots, in its path")).help("write the path plainly"));
+            return Err(Error::new(format!("{text} has an empty part, or one of dots, in its path"))
+                .help("write the path plainly"));
         }
         let root = if server == Server::Web { format!("{lower}://{root}") } else { root.to_owned() };
         Ok(Address::Remote(Remote { server, root, prefix }))

@@ -46,6 +46,18 @@ impl Default for Patience {
     }
 }
 
+/// No wait between two tries is longer, unless the first one is.
+#[cfg(feature = "cloud")]
+const MAX_WAIT: Duration = Duration::from_secs(30);
+
+#[cfg(feature = "cloud")]
+impl Patience {
+    /// Wait after so many failures and one more.
+    fn wait(&self, failures: u32) -> Duration {
+        self.back_off.saturating_mul(1 << failures.min(20)).min(MAX_WAIT.max(self.back_off))
+    }
+}
+
 /// What [`Place::create`] came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Creation {
@@ -72,20 +84,22 @@ enum Kind {
 impl Place {
     /// Reads `s3://bucket/prefix`, `gs://..`, `az://container/..`, `http(s)://..`, `file:///..`, or a path. Opens no socket.
     pub fn parse(text: &str) -> Result<Place> {
-        Place::with(text, Patience::default())
+        Place::with(text, Patience::default(), None)
     }
 
-    /// [`Place::parse`], with other patience than usual.
+    /// [`Place::parse`], with other patience than usual, and variables in place of the environment's.
     #[cfg_attr(not(feature = "cloud"), allow(unused_variables))]
-    pub fn with(text: &str, patience: Patience) -> Result<Place> {
+    pub fn with(text: &str, patience: Patience, variables: Option<&[(String, String)]>) -> Result<Place> {
         let kind = match Address::parse(text)? {
             Address::Local(path) => Kind::Local(path),
             #[cfg(feature = "cloud")]
-            Address::Remote(remote) => Kind::Cloud(cloud::Cloud::new(remote, patience)),
+            Address::Remote(remote) => Kind::Cloud(cloud::Cloud::new(remote, patience, variables)),
             #[cfg(not(feature = "cloud"))]
             Address::Remote(_) => {
-                return Err(Error::new(format!("{text}: this program was built without object storage (feature `cloud`)"))
-                    .help("copy what lies there to a folder, and name that"));
+                return Err(Error::new(format!(
+                    "{text}: this program was built without object storage (feature `cloud`)"
+                ))
+                .help("copy what lies there to a folder, and name that"));
             }
         };
         Ok(Place { kind, moved: None })
@@ -197,7 +211,8 @@ impl Place {
         }
     }
 
-    /// Makes a small file if nothing of its name is there; of several at once, in whatever process, one alone does.
+    /// Makes a small file if nothing of its name is there; of several at once, in whatever process, one alone does. After a
+    /// connection that broke it may be one's own that is [`Creation::There`]: what it holds tells.
     pub fn create(&self, name: &str, bytes: &[u8]) -> Result<Creation> {
         inside(name)?;
         match &self.kind {
@@ -292,6 +307,19 @@ impl fmt::Debug for Place {
 /// Does a text name something behind a network?
 pub fn is_remote(text: &str) -> bool {
     matches!(Address::parse(text), Ok(Address::Remote(_)))
+}
+
+/// Does a text begin like the address of a bucket?
+pub fn is_object(text: &str) -> bool {
+    address::scheme(text).is_some_and(|scheme| address::BUCKETS.contains(&scheme.to_ascii_lowercase().as_str()))
+}
+
+/// An error where a text is no address of one file in a bucket.
+pub fn check_object(text: &str) -> Result<()> {
+    match Address::parse(text)? {
+        Address::Remote(remote) if !remote.prefix.is_empty() && !text.ends_with('/') => Ok(()),
+        _ => Err(Error::new(format!("{text} names no file in a bucket")).help("write s3://BUCKET/PATH")),
+    }
 }
 
 /// Does a text begin like an address, rather than a path?

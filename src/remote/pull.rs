@@ -34,6 +34,83 @@ pub struct Pulled {
     pub was_there: bool,
 }
 
+/// What bringing a release would come to.
+#[derive(Clone, Debug, Serialize)]
+pub struct ToPull {
+    /// Name and version of the release.
+    pub release: String,
+    /// Where it would be.
+    pub folder: PathBuf,
+    /// Its files, with SHA256SUMS.
+    pub files: usize,
+    /// Their size in bytes, as the place says it.
+    pub bytes: u64,
+    /// Files that would come.
+    pub come: usize,
+    /// It is there, whole.
+    pub is_there: bool,
+}
+
+/// The folder that a release goes to if nothing is said: `build/NAME/`, and the last part of the place, which is the version where it
+/// was sent to one of its own.
+///
+/// # Errors
+///
+/// The place holds no whole release, or one whose name can be no folder's.
+pub fn usual_folder(place: &Place) -> Result<PathBuf> {
+    let _ = files(place)?;
+    let (name, version) = sums::named(place)?;
+    let plain = |part: &str| !part.starts_with('.') && !part.contains(['/', '\\']) && crate::verify::is_inside(part);
+    if !plain(&name) || !plain(&version) {
+        return Err(Error::new(format!(
+            "the release in {place} is named {name:?} {version:?}, which can be no folder's name"
+        ))
+        .help("say where it goes with --out DIR"));
+    }
+    let last = place.to_string();
+    let last = last.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    // A part of a release, or a compact one, has more than its version in its folder's name.
+    let own = last.strip_prefix(version.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(['+', '.']));
+    Ok(Path::new("build").join(name).join(if own && plain(last) { last } else { version.as_str() }))
+}
+
+/// Says what [`pull`] would bring, and refuses what it would refuse; changes nothing.
+///
+/// # Errors
+///
+/// Those of [`pull`] that can be known beforehand.
+pub fn plan(place: &Place, folder: &Path) -> Result<ToPull> {
+    let (text, files) = files(place)?;
+    let (name, version) = sums::named(place)?;
+    let mut ahead = ToPull {
+        release: format!("{name} {version}"),
+        folder: folder.to_owned(),
+        files: files.len() + 1,
+        bytes: text.len() as u64 + sizes(place, &files)?.values().sum::<u64>(),
+        come: 0,
+        is_there: there(folder, &text)?,
+    };
+    if !ahead.is_there {
+        let partial = beside(folder, PULLING);
+        let missing = |(name, digest): &(&String, &Digest)| {
+            let path = partial.join(name);
+            !path.is_file() || Digest::of_file(&path).is_ok_and(|(found, _)| found != **digest)
+        };
+        ahead.come = 1 + files.iter().filter(missing).count();
+    }
+    Ok(ahead)
+}
+
+/// What SHA256SUMS says, and its files.
+fn files(place: &Place) -> Result<(Vec<u8>, BTreeMap<String, Digest>)> {
+    let text = place.get(SUMS)?.ok_or_else(|| absent(place))?;
+    let files = sums::read(&text, &format!("{place}/{SUMS}"))?;
+    Ok((text, files))
+}
+
+/// The ending of a folder that a release is on its way to.
+const PULLING: &str = "pull";
+
 /// Brings a release, full or compact, to a folder.
 ///
 /// # Errors
@@ -44,14 +121,13 @@ pub fn pull(place: &Place, folder: &Path) -> Result<Pulled> {
     if let Some(from) = place.is_local() {
         crate::store::keep_apart(folder, from, &[])?;
     }
-    let text = place.get(SUMS)?.ok_or_else(|| absent(place))?;
-    let files = sums::read(&text, &format!("{place}/{SUMS}"))?;
+    let (text, files) = files(place)?;
     if folder.file_name().is_none() {
         fail!("{} has no name of its own", folder.display());
     }
     let above = folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     make_dir(above)?;
-    let partial = beside(folder, "pull");
+    let partial = beside(folder, PULLING);
     let _lock = Lock::take(&lock_file(folder))?;
     match there(folder, &text)? {
         true => Pulled::of(folder, &files, 0, true),
@@ -97,8 +173,10 @@ fn there(folder: &Path, sums: &[u8]) -> Result<bool> {
 /// Why there is nothing to bring.
 fn absent(place: &Place) -> Error {
     match Claim::on(place) {
-        Ok(Some(claim)) => Error::new(format!("{place} holds no whole release: {claim} is on its way there, or was broken off"))
-            .help("wait for its upload to end, or run that upload again to finish it"),
+        Ok(Some(claim)) => {
+            Error::new(format!("{place} holds no whole release: {claim} is on its way there, or was broken off"))
+                .help("wait for its upload to end, or run that upload again to finish it")
+        }
         _ => Error::new(format!("{place} holds no release: it has no {SUMS}")).help("see whether the address is right"),
     }
 }
@@ -118,17 +196,22 @@ fn bring(place: &Place, files: &BTreeMap<String, Digest>, partial: &Path) -> Res
     let place = place.clone().told(progress.clone());
     let names: Vec<(&String, &Digest)> = files.iter().collect();
     let came = AtomicUsize::new(0);
-    parallel::each(FILES_AT_ONCE, names.len(), || (), |n, ()| {
-        let (name, digest) = names[n];
-        let to = partial.join(name);
-        if to.is_file() && Digest::of_file(&to)?.0 == *digest {
-            progress.add(sizes.get(name).copied().unwrap_or(0));
-            return Ok(());
-        }
-        place.fetch(name, &to, Some(*digest))?;
-        came.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    })?;
+    parallel::each(
+        FILES_AT_ONCE,
+        names.len(),
+        || (),
+        |n, ()| {
+            let (name, digest) = names[n];
+            let to = partial.join(name);
+            if to.is_file() && Digest::of_file(&to)?.0 == *digest {
+                progress.add(sizes.get(name).copied().unwrap_or(0));
+                return Ok(());
+            }
+            place.fetch(name, &to, Some(*digest))?;
+            came.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        },
+    )?;
     // Folders and beginnings that nothing of this release needs.
     let mut all = Vec::new();
     list(partial, "", &mut all);

@@ -17,8 +17,8 @@ use crate::verify::{check_sums, read_manifest};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Files that are on their way at once.
 pub(super) const FILES_AT_ONCE: usize = 4;
@@ -40,6 +40,25 @@ pub struct Pushed {
     pub undone: usize,
     /// It was there before, whole.
     pub was_there: bool,
+}
+
+/// What sending a release would come to.
+#[derive(Clone, Debug, Serialize)]
+pub struct ToPush {
+    /// Name and version of the release.
+    pub release: String,
+    /// Where it would be.
+    pub place: String,
+    /// Its files, with SHA256SUMS.
+    pub files: usize,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// Files that would be sent.
+    pub send: usize,
+    /// Their size in bytes.
+    pub send_bytes: u64,
+    /// It is there, whole.
+    pub is_there: bool,
 }
 
 /// A release that is to be sent.
@@ -78,8 +97,55 @@ pub fn push(folder: &Path, place: &Place) -> Result<Pushed> {
             Err(e)
         }
         Err(e) if e.has_help() => Err(e),
-        Err(e) => Err(e.help("run the same command again to go on where it stopped; `--undo` takes back what was sent")),
+        Err(e) => {
+            Err(e.help("run the same command again to go on where it stopped; `--undo` takes back what was sent"))
+        }
     }
+}
+
+/// Says what [`push`] would send, and refuses what it would refuse; changes nothing.
+///
+/// # Errors
+///
+/// Those of [`push`] that can be known beforehand.
+pub fn plan(folder: &Path, place: &Place) -> Result<ToPush> {
+    let sender = Sender::new(folder, place)?;
+    let mut ahead = ToPush {
+        release: sender.own.release.clone(),
+        place: place.to_string(),
+        files: sender.files.len() + 1,
+        bytes: sender.bytes(),
+        send: 0,
+        send_bytes: 0,
+        is_there: false,
+    };
+    if let Some(there) = Claim::whole(place)? {
+        sender.compare(&there)?;
+        ahead.is_there = true;
+        return Ok(ahead);
+    }
+    let claim = Claim::on(place)?;
+    if let Some(claim) = claim.as_ref().filter(|claim| claim.sums != sender.own.sums) {
+        return Err(sender.taken(claim));
+    }
+    sender.uninhabited(claim.is_none())?;
+    let missing: Mutex<(usize, u64)> = Mutex::new((1, sender.sums.len() as u64));
+    let files: Vec<(&String, &(Digest, u64))> = sender.files.iter().collect();
+    parallel::each(
+        FILES_AT_ONCE,
+        files.len(),
+        || (),
+        |n, ()| {
+            let (name, (digest, bytes)) = files[n];
+            if !place.holds(name, *digest, *bytes)? {
+                let mut missing = missing.lock().unwrap_or_else(|e| e.into_inner());
+                *missing = (missing.0 + 1, missing.1 + bytes);
+            }
+            Ok(())
+        },
+    )?;
+    (ahead.send, ahead.send_bytes) = missing.into_inner().unwrap_or_else(|e| e.into_inner());
+    Ok(ahead)
 }
 
 /// Takes back what was sent of a release that is not whole; says how many files there were.
@@ -90,7 +156,8 @@ pub fn push(folder: &Path, place: &Place) -> Result<Pushed> {
 pub fn undo(folder: &Path, place: &Place) -> Result<usize> {
     let sender = Sender::new(folder, place)?;
     if let Some(there) = Claim::whole(place)? {
-        return Err(Error::new(format!("{place} holds {there}, whole")).help("a release that others may read is not taken back here"));
+        return Err(Error::new(format!("{place} holds {there}, whole"))
+            .help("a release that others may read is not taken back here"));
     }
     match Claim::on(place)? {
         Some(claim) if claim.sums == sender.own.sums => {}
@@ -148,28 +215,33 @@ impl<'a> Sender<'a> {
             .help("send this one to another address; if that one was given up, `nihbuild push --undo` with its folder frees the place")
     }
 
-    /// A whole release is there: this one, or another.
-    fn is_whole(&self, there: &Claim) -> Result<Pushed> {
+    /// Is the whole release that is there this one, with all its files?
+    fn compare(&self, there: &Claim) -> Result<()> {
         if there.sums != self.own.sums {
-            let error = Error::new(format!("{} holds {there}; this is {}", self.place, self.own));
-            self.let_go();
-            return Err(error.help("a release is never replaced: send this one to another address"));
+            return Err(Error::new(format!("{} holds {there}; this is {}", self.place, self.own))
+                .help("a release is never replaced: send this one to another address"));
         }
         let listed: BTreeMap<String, u64> = self.place.list("")?.into_iter().collect();
-        let missing = self.files.iter().filter(|(name, (_, bytes))| listed.get(*name) != Some(bytes));
-        let missing: Vec<&String> = missing.map(|(name, _)| name).collect();
-        if let Some(first) = missing.first() {
-            return Err(Error::new(format!(
-                "{} has the SHA256SUMS of this release, but {} of its files are missing or of another size, such as {first}",
-                self.place,
-                missing.len()
-            ))
-            .help("someone has changed it there: remove it, or send this one to another address"));
-        }
-        // What a run left that ended between its last two steps.
-        let undone = self.place.undo_uploads()?;
+        let mut missing = self.files.iter().filter(|(name, (_, bytes))| listed.get(*name) != Some(bytes));
+        let Some((first, _)) = missing.next() else { return Ok(()) };
+        Err(Error::new(format!(
+            "{} has the SHA256SUMS of this release, but {} of its files are missing or of another size, such as {first}",
+            self.place,
+            1 + missing.count()
+        ))
+        .help("someone has changed it there: remove it, or send this one to another address"))
+    }
+
+    /// A whole release is there: this one, or that is an error.
+    fn is_whole(&self, there: &Claim) -> Result<Pushed> {
+        let same = self.compare(there);
+        // A claim beside a whole release holds nothing: a run left it that ended between its last two steps.
+        let undone = match &same {
+            Ok(()) => self.place.undo_uploads()?,
+            Err(_) => 0,
+        };
         self.let_go();
-        Ok(self.pushed(0, undone, true))
+        same.map(|()| self.pushed(0, undone, true))
     }
 
     /// Removes the claim if it is this release's.
@@ -194,7 +266,8 @@ impl<'a> Sender<'a> {
                 None => {}
             }
         }
-        Err(Error::new(format!("{} is claimed and left again and again", self.place)).help("let the other runs end, and run again"))
+        Err(Error::new(format!("{} is claimed and left again and again", self.place))
+            .help("let the other runs end, and run again"))
     }
 
     /// Nothing else may lie where a release goes: who finds it would not know what belongs to it.
@@ -203,7 +276,8 @@ impl<'a> Sender<'a> {
             Some((_, own)) => fresh && own != bytes,
             None => name != SUMS,
         };
-        let strange: BTreeSet<String> = self.place.list("")?.into_iter().filter(strange).map(|(name, _)| name).collect();
+        let strange: BTreeSet<String> =
+            self.place.list("")?.into_iter().filter(strange).map(|(name, _)| name).collect();
         match strange.first() {
             None => Ok(()),
             Some(first) => Err(Error::new(format!(
@@ -222,18 +296,23 @@ impl<'a> Sender<'a> {
         let place = self.place.clone().told(progress.clone());
         let files: Vec<(&String, &(Digest, u64))> = self.files.iter().collect();
         let sent = AtomicUsize::new(0);
-        parallel::each(FILES_AT_ONCE, files.len(), || (), |n, ()| {
-            let (name, (digest, bytes)) = files[n];
-            match place.holds(name, *digest, *bytes)? {
-                true => progress.add(*bytes),
-                false => {
-                    place.upload(name, &self.folder.join(name), *digest)?;
-                    sent.fetch_add(1, Ordering::Relaxed);
+        parallel::each(
+            FILES_AT_ONCE,
+            files.len(),
+            || (),
+            |n, ()| {
+                let (name, (digest, bytes)) = files[n];
+                match place.holds(name, *digest, *bytes)? {
+                    true => progress.add(*bytes),
+                    false => {
+                        place.upload(name, &self.folder.join(name), *digest)?;
+                        sent.fetch_add(1, Ordering::Relaxed);
+                    }
                 }
-            }
-            kept.fetch_add(1, Ordering::Relaxed);
-            Ok(())
-        })?;
+                kept.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            },
+        )?;
         match Claim::on(self.place)? {
             Some(claim) if claim.sums == self.own.sums => {}
             Some(claim) => return Err(self.taken(&claim)),

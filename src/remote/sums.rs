@@ -55,13 +55,30 @@ impl Claim {
 
 /// Name and version that the manifest in a place gives.
 fn name(place: &Place) -> Result<String> {
-    #[derive(Deserialize)]
-    struct Named {
-        name: String,
-        version: String,
-    }
-    let named = place.get("manifest.json")?.and_then(|text| serde_json::from_slice::<Named>(&text).ok());
-    Ok(named.map_or("a release without a name".to_owned(), |named| format!("{} {}", named.name, named.version)))
+    Ok(match manifest(place)? {
+        Some(Named { name, version }) => format!("{name} {version}"),
+        None => "a release without a name".to_owned(),
+    })
+}
+
+/// [`name`] of a release that must have one.
+pub(super) fn named(place: &Place) -> Result<(String, String)> {
+    let Named { name, version } = manifest(place)?.ok_or_else(|| {
+        Error::new(format!("{place} has no manifest.json that names a release"))
+            .help("see whether the address is right")
+    })?;
+    Ok((name, version))
+}
+
+/// What a manifest of any format says.
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+    version: String,
+}
+
+fn manifest(place: &Place) -> Result<Option<Named>> {
+    Ok(place.get("manifest.json")?.and_then(|text| serde_json::from_slice(&text).ok()))
 }
 
 /// Files with their digests, as SHA256SUMS lists them; `from` is where it lies.

@@ -5,6 +5,9 @@ use crate::error::{Error, causes};
 use object_store::Error as Cause;
 use object_store::client::{HttpError, HttpErrorKind};
 
+/// Characters of a server's answer that are printed.
+const LONGEST: usize = 400;
+
 /// What was asked for.
 pub(super) struct Asked<'a> {
     pub remote: &'a Remote,
@@ -19,24 +22,44 @@ pub(super) fn is_missing(error: &Cause) -> bool {
 
 /// Is an object another than before, or not long enough?
 pub(super) fn is_changed(error: &Cause) -> bool {
-    matches!(error, Cause::Precondition { .. } | Cause::NotModified { .. }) || says(error, "416 ") || says(error, "InvalidRange")
+    matches!(error, Cause::Precondition { .. } | Cause::NotModified { .. })
+        || says(error, "status code: 416")
+        || says(error, "InvalidRange")
+}
+
+/// What went wrong with a connection, if that was it.
+fn kind(error: &Cause) -> Option<HttpErrorKind> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<HttpError>() {
+            return Some(error.kind());
+        }
+        cause = error.source();
+    }
+    None
 }
 
 /// May the same request go well another time?
 pub(super) fn is_passing(error: &Cause) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<HttpError>() {
-            return !matches!(error.kind(), HttpErrorKind::Decode | HttpErrorKind::Unknown);
-        }
-        cause = error.source();
+    match kind(error) {
+        Some(kind) => !matches!(kind, HttpErrorKind::Decode | HttpErrorKind::Unknown),
+        None => says(error, "SlowDown") || says(error, "InternalError"),
     }
-    says(error, "SlowDown") || says(error, "InternalError")
+}
+
+/// Did a connection break when the request was under way? Of requests that it may not repeat the client gives up then.
+pub(super) fn is_broken(error: &Cause) -> bool {
+    matches!(kind(error), Some(HttpErrorKind::Timeout | HttpErrorKind::Interrupted))
 }
 
 /// Is an upload in parts no longer known?
 pub(super) fn is_gone(error: &Cause) -> bool {
     matches!(error, Cause::NotFound { .. }) || says(error, "NoSuchUpload")
+}
+
+/// What went wrong, in short.
+pub(super) fn said(error: &Cause) -> String {
+    plain(&causes(error))
 }
 
 fn says(error: &Cause, word: &str) -> bool {
@@ -68,13 +91,18 @@ impl Asked<'_> {
         };
         let credentials = variables(scheme);
         if whole.contains("NoSuchBucket") || whole.contains("ContainerNotFound") {
-            return Some(format!("make {} first, or see whether {endpoint} name the server that has it", self.remote.root));
+            return Some(format!(
+                "make {} first, or see whether {endpoint} name the server that has it",
+                self.remote.root
+            ));
         }
         if ["169.254.", "metadata.google", "MissingAccessKeyId", "Missing AccessKeyId", "Missing SecretAccessKey"]
             .iter()
             .any(|word| whole.contains(word))
         {
-            return Some(format!("no credentials were found: set {credentials}, or AWS_SKIP_SIGNATURE=true for what everybody may read"));
+            return Some(format!(
+                "no credentials were found: set {credentials}, or AWS_SKIP_SIGNATURE=true for what everybody may read"
+            ));
         }
         if whole.contains("is not encrypted") {
             return Some("set that variable where the server is your own, else name it by https://".to_owned());
@@ -90,7 +118,9 @@ impl Asked<'_> {
             _ if whole.contains("ConfigurationKey") || whole.contains("Unable to parse") => {
                 Some(format!("see whether the variables {endpoint} are well written"))
             }
-            _ => Some(format!("see whether the server can be reached ({endpoint}); run the same command again to go on where it stopped")),
+            _ => Some(format!(
+                "see whether the server can be reached ({endpoint}); run the same command again to go on where it stopped"
+            )),
         }
     }
 }
@@ -108,20 +138,28 @@ fn plain(text: &str) -> String {
     }
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
-        let word = match word.find("://") {
-            Some(_) => word.split('?').next().unwrap_or(word),
-            None => word,
+        let Some((scheme, rest)) = word.split_once("://") else {
+            words.push(word.to_owned());
+            continue;
         };
-        words.push(word.to_owned());
+        let rest = rest.split('?').next().unwrap_or_default();
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        words.push(format!("{scheme}://{host}{path}"));
     }
     let text = words.join(" ");
     // How often and how long was tried is the library's own account.
     let (before, after) = (text.split(" in ").next().unwrap_or(&text), text.split_once(" - ").map(|(_, after)| after));
-    match after {
+    let text = match after {
         Some(after) if before.contains("Error performing") => {
             let before = before.split_once("Error performing").map_or(before, |(_, rest)| rest).trim();
             format!("{before}: {after}")
         }
         _ => text,
+    };
+    // A server that is none of its kind may answer with a page.
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
     }
 }

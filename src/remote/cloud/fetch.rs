@@ -13,10 +13,6 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
-
-/// No wait between two tries is longer.
-const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// A file on its way.
 struct Download<'a> {
@@ -64,8 +60,17 @@ impl Cloud {
             let _ = std::fs::remove_file(&path);
             return Ok((digest, bytes));
         }
-        let mut download =
-            Download { cloud: self, name, path, file, hasher: Sha256::new(), had: 0, resumed: false, etag: None, moved };
+        let mut download = Download {
+            cloud: self,
+            name,
+            path,
+            file,
+            hasher: Sha256::new(),
+            had: 0,
+            resumed: false,
+            etag: None,
+            moved,
+        };
         match expected {
             Some(_) => download.resume()?,
             None => download.restart()?,
@@ -148,7 +153,8 @@ impl Download<'_> {
                             self.restart()?;
                             if !resumed {
                                 let what = format!("{}/{}", self.cloud, self.name);
-                                return Err(differs(what, digest, expected).help("it is another file, or was damaged: send it again"));
+                                return Err(differs(what, digest, expected)
+                                    .help("it is another file, or was damaged: send it again"));
                             }
                         }
                         _ => {
@@ -166,13 +172,14 @@ impl Download<'_> {
                     self.restart()?;
                 }
                 End::Broken(error) => {
-                    failures = if self.had > best { 1 } else { failures + 1 };
+                    let moved = self.had > best;
                     best = best.max(self.had);
-                    if failures > patience.retries {
+                    failures = if moved { 0 } else { failures + 1 };
+                    // Of a version that it can name the client has asked again itself, as often as patience has it.
+                    if failures > patience.retries || !moved && self.etag.is_some() {
                         return Err(error);
                     }
-                    let wait = patience.back_off.saturating_mul(1 << (failures - 1).min(20));
-                    std::thread::sleep(wait.min(MAX_WAIT.max(patience.back_off)));
+                    std::thread::sleep(patience.wait(failures));
                 }
             }
         }
@@ -249,7 +256,7 @@ impl Read for Body {
         while self.now.is_empty() {
             let runtime = RUNTIME.as_ref().map_err(|e| std::io::Error::new(e.kind(), e.to_string()))?;
             match runtime.block_on(self.chunks.next()) {
-                Some(chunk) => self.now = chunk.map_err(|e| std::io::Error::other(crate::error::causes(&e)))?,
+                Some(chunk) => self.now = chunk.map_err(|e| std::io::Error::other(fault::said(&e)))?,
                 None => return Ok(0),
             }
         }

@@ -14,7 +14,9 @@ use client::Client;
 use fault::Asked;
 use futures_util::TryStreamExt;
 use object_store::path::Path as Key;
-use object_store::{Attribute, Attributes, GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use object_store::{
+    Attribute, Attributes, GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
+};
 use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 use tokio::runtime::Runtime;
@@ -40,6 +42,8 @@ fn block_on<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
 pub(super) struct Cloud {
     remote: Remote,
     patience: Patience,
+    /// In place of the environment.
+    variables: Option<Arc<[(String, String)]>>,
     /// Made when it is first needed; the same for all folders of one bucket.
     client: Arc<OnceLock<Client>>,
 }
@@ -51,8 +55,8 @@ impl fmt::Display for Cloud {
 }
 
 impl Cloud {
-    pub(super) fn new(remote: Remote, patience: Patience) -> Cloud {
-        Cloud { remote, patience, client: Arc::default() }
+    pub(super) fn new(remote: Remote, patience: Patience, variables: Option<&[(String, String)]>) -> Cloud {
+        Cloud { remote, patience, variables: variables.map(Arc::from), client: Arc::default() }
     }
 
     pub(super) fn join(&self, name: &str) -> Cloud {
@@ -83,7 +87,7 @@ impl Cloud {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let made = Client::new(&self.remote, &self.patience)?;
+        let made = Client::new(&self.remote, &self.patience, self.variables.as_deref())?;
         Ok(self.client.get_or_init(|| made))
     }
 
@@ -136,7 +140,8 @@ impl Cloud {
         }
         block_on(async {
             let key = self.key(prefix)?;
-            let found = self.store()?.list(Some(&key)).try_collect::<Vec<_>>().await;
+            let store = self.store()?;
+            let found = self.again(async || store.list(Some(&key)).try_collect::<Vec<_>>().await).await;
             let found = found.map_err(|e| self.asked(prefix).failed("list", &e))?;
             let own = if self.remote.prefix.is_empty() { String::new() } else { format!("{}/", self.remote.prefix) };
             let name = |key: &Key| key.as_ref().strip_prefix(&own).map(str::to_owned);
@@ -146,11 +151,15 @@ impl Cloud {
 
     pub(super) fn create(&self, name: &str, bytes: &[u8]) -> Result<Creation> {
         self.writable()?;
-        let options = PutOptions { mode: PutMode::Create, attributes: attributes(Digest::of(bytes)), ..PutOptions::default() };
+        let options =
+            PutOptions { mode: PutMode::Create, attributes: attributes(Digest::of(bytes)), ..PutOptions::default() };
+        let (store, key) = (self.store()?, self.key(name)?);
         block_on(async {
-            match self.store()?.put_opts(&self.key(name)?, bytes.to_vec().into(), options).await {
+            match self.again(async || store.put_opts(&key, bytes.to_vec().into(), options.clone()).await).await {
                 Ok(_) => Ok(Creation::Created),
-                Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => Ok(Creation::There),
+                Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {
+                    Ok(Creation::There)
+                }
                 Err(e) => Err(self.asked(name).failed("create", &e)),
             }
         })
@@ -158,12 +167,27 @@ impl Cloud {
 
     pub(super) fn remove(&self, name: &str) -> Result<()> {
         self.writable()?;
+        let (store, key) = (self.store()?, self.key(name)?);
         block_on(async {
-            match self.store()?.delete(&self.key(name)?).await {
+            match self.again(async || store.delete(&key).await).await {
                 Err(e) if !fault::is_missing(&e) => Err(self.asked(name).failed("remove", &e)),
                 _ => Ok(()),
             }
         })
+    }
+
+    /// Makes a request again that the client does not repeat by itself, since its first answer may have been a good one that was lost.
+    async fn again<T>(&self, mut request: impl AsyncFnMut() -> object_store::Result<T>) -> object_store::Result<T> {
+        let mut failures = 0;
+        loop {
+            match request().await {
+                Err(e) if fault::is_broken(&e) && failures < self.patience.retries => {
+                    tokio::time::sleep(self.patience.wait(failures)).await;
+                    failures += 1;
+                }
+                end => return end,
+            }
+        }
     }
 
     /// Asks for an object from a byte on. The answer may begin at 0 instead.
@@ -174,7 +198,10 @@ impl Cloud {
         // It was made before: this is called after `client`.
         match self.client.get() {
             Some(client) => client.store().get_opts(&key, options).await,
-            None => Err(object_store::Error::NotImplemented { operation: "get".to_owned(), implementer: "no client".to_owned() }),
+            None => Err(object_store::Error::NotImplemented {
+                operation: "get".to_owned(),
+                implementer: "no client".to_owned(),
+            }),
         }
     }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path as Key;
-use object_store::{ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions};
+use object_store::{ObjectStore, PutMultipartOptions, PutOptions};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
@@ -70,7 +70,10 @@ impl Source<'_> {
         let found = Digest(self.hasher.clone().finalize().into());
         match found == digest {
             true => Ok(()),
-            false => Err(differs(self.path.display(), found, digest).help("it was changed: see which is right, and run again")),
+            false => {
+                Err(differs(self.path.display(), found, digest)
+                    .help("it was changed: see which is right, and run again"))
+            }
         }
     }
 }
@@ -187,7 +190,7 @@ impl Cloud {
                 match store.put_part(key, id, n, part.clone().into()).await {
                     Ok(done) => return Ok((n, done, bytes)),
                     // A slow part may be broken off later than a signature lasts.
-                    Err(e) if fault::is_passing(&e) && failures < retries.min(2) => failures += 1,
+                    Err(e) if fault::is_broken(&e) && failures < retries.min(1) => failures += 1,
                     Err(e) => return Err(e),
                 }
             }

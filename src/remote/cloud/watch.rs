@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use object_store::{ClientConfigKey, ClientOptions};
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody, HttpResponse, HttpResponseBody, HttpService,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody, HttpResponse, HttpResponseBody,
+    HttpService,
 };
+use object_store::{ClientConfigKey, ClientOptions};
 use reqwest::redirect;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -33,8 +34,10 @@ impl HttpConnector for Watch {
         let seconds = seconds.and_then(|text| text.strip_suffix('s')?.parse().ok());
         let connect = seconds.map_or(self.stall, |seconds| Duration::from_secs(seconds).min(self.stall));
         let plain = options.get_config_value(&ClientConfigKey::AllowHttp);
-        let plain = plain.is_some_and(|value| ["true", "1", "on", "yes", "y"].contains(&value.to_ascii_lowercase().as_str()));
-        let fault = |e: reqwest::Error| object_store::Error::Generic { store: "HTTP", source: Box::new(e.without_url()) };
+        let plain =
+            plain.is_some_and(|value| ["true", "1", "on", "yes", "y"].contains(&value.to_ascii_lowercase().as_str()));
+        let fault =
+            |e: reqwest::Error| object_store::Error::Generic { store: "HTTP", source: Box::new(e.without_url()) };
         let follow = redirect::Policy::custom(|attempt| {
             let secret = attempt.previous().iter().any(|url| url.scheme() == "https");
             match attempt.previous().len() > 10 || secret && attempt.url().scheme() != "https" {
