@@ -144,6 +144,15 @@ impl Place {
         }
     }
 
+    /// An error where the place is one that is only read. Opens no socket.
+    pub fn writable(&self) -> Result<()> {
+        match &self.kind {
+            Kind::Local(_) => Ok(()),
+            #[cfg(feature = "cloud")]
+            Kind::Cloud(cloud) => cloud.writable(),
+        }
+    }
+
     /// The bytes of a file; none where it is not there. For small ones.
     pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>> {
         inside(name)?;

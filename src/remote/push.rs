@@ -174,6 +174,7 @@ pub fn undo(folder: &Path, place: &Place) -> Result<usize> {
 
 impl<'a> Sender<'a> {
     fn new(folder: &'a Path, place: &'a Place) -> Result<Sender<'a>> {
+        place.writable()?;
         let manifest = read_manifest(folder)?;
         if let Some(out) = place.is_local() {
             crate::store::keep_apart(out, folder, &[])?;

@@ -28,7 +28,7 @@ fn copy(from: &Path, to: &Path) {
 fn large(bench: &Bench, bytes: usize) -> PathBuf {
     let release = bench.path("large");
     copy(&small("published-1.0.0"), &release);
-    std::fs::write(release.join("pins/large.bin"), content("large", bytes)).unwrap();
+    std::fs::write(release.join("packs/large.bin"), content("large", bytes)).unwrap();
     sign(&release);
     release
 }

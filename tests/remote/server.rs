@@ -61,9 +61,19 @@ impl Server {
         Server { address, root: root.to_owned(), runtime: Some(runtime) }
     }
 
-    /// Parts and notes of uploads that were neither finished nor undone.
+    /// Uploads that were neither finished nor undone.
     pub fn unfinished(&self) -> usize {
-        unfinished(&self.root)
+        self.files(".upload-")
+    }
+
+    /// Parts of such uploads, and those that were under way when one was undone.
+    pub fn parts(&self) -> usize {
+        self.files(".upload_id-")
+    }
+
+    fn files(&self, begin: &str) -> usize {
+        let names = nihbuild::store::sorted_dir(&self.root).unwrap();
+        names.iter().filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(begin)).count()
     }
 
     /// The bytes of an object, as the server's folder has them.
@@ -78,12 +88,6 @@ impl Drop for Server {
             runtime.shutdown_background();
         }
     }
-}
-
-/// [`Server::unfinished`] of a server that is gone.
-pub fn unfinished(root: &Path) -> usize {
-    let names = nihbuild::store::sorted_dir(root).unwrap();
-    names.iter().filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(".upload")).count()
 }
 
 /// s3s-fs, but for two things in which it differs from S3: between its look whether an object is there and its making one

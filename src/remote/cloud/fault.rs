@@ -112,7 +112,8 @@ impl Asked<'_> {
                 Some(format!("see whether {credentials} are right, and may do this there"))
             }
             Cause::NotFound { .. } => Some("see whether the address is right".to_owned()),
-            _ if whole.contains("SignatureDoesNotMatch") || whole.contains("InvalidAccessKeyId") => {
+            // Of a list the library does not say it by kind.
+            _ if whole.contains("status code: 401") || whole.contains("status code: 403") => {
                 Some(format!("see whether {credentials} are right, and may do this there"))
             }
             _ if whole.contains("ConfigurationKey") || whole.contains("Unable to parse") => {

@@ -95,7 +95,7 @@ impl Cloud {
         self.client().map(Client::store)
     }
 
-    fn writable(&self) -> Result<()> {
+    pub(super) fn writable(&self) -> Result<()> {
         match self.client()? {
             Client::Web(_) => Err(Error::new(format!("{self} is a web server, which is only read"))
                 .help("write to a folder, or to a bucket: s3://, gs:// or az://")),
