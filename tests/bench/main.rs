@@ -5,6 +5,7 @@
 mod compact;
 #[path = "../page/driver.rs"]
 mod driver;
+mod long;
 mod mlneedle;
 mod nearest;
 mod recall;
@@ -116,12 +117,13 @@ sys.exit(code)";
 /// A part of the program, and the word that asks for it alone.
 type Part = (&'static str, fn(&mut Figures));
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     ("mlrbench", builds),
     ("nearest", nearest::run),
     ("sampler", sampler::run),
     ("mlneedle", mlneedle::run),
     ("recall", recall::run),
+    ("long", long::run),
     ("score", score::run),
     ("report", report::run),
     (ALONE, compact::alone),
