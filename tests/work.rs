@@ -47,8 +47,7 @@ pub fn stream(batches: &[RecordBatch]) -> Vec<u8> {
 
 /// Runs a command with bytes on its standard input.
 pub fn fed(mut command: Command, input: &[u8]) -> std::process::Output {
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     std::thread::scope(|scope| {
         // A worker that fails does not read to the end.
@@ -210,7 +209,10 @@ fn running_text_in_every_way() {
 /// A plan of a few stories, its rows, and a bench.
 fn plan_of_stories() -> (Bench, PathBuf, Vec<RecordBatch>) {
     let bench = Bench::new();
-    bench.write("r.toml", &stories("languages = [\"en\", \"de\"]\nlengths = [\"0k\", \"2k\"]", "[distractors]\npool = 300\n"));
+    bench.write(
+        "r.toml",
+        &stories("languages = [\"en\", \"de\"]\nlengths = [\"0k\", \"2k\"]", "[distractors]\npool = 300\n"),
+    );
     let (plan, _) = planned(&bench, &["recipe", "r.toml"], "20000", "plan");
     let rows = row_files(&plan).iter().flat_map(|file| batches(file)).collect();
     (bench, plan, rows)
@@ -247,13 +249,17 @@ fn rows_that_are_missing_double_or_foreign_are_refused_by_id() {
     // That row alone, given beside, makes it whole; twice is once too often.
     let alone = put("alone.arrows", &[last.slice(0, 1)]);
     let twice = put("twice.arrows", &[last.slice(0, 1)]);
-    seal(&bench, &plan, &[&missing, &alone, &twice]).failure(2, &["is there twice", &first, "alone.arrows", "twice.arrows"]);
+    seal(&bench, &plan, &[&missing, &alone, &twice])
+        .failure(2, &["is there twice", &first, "alone.arrows", "twice.arrows"]);
     // Rows of another plan.
     let (other, _) = planned(&bench, &["recipe", "r.toml", "--seed", "77"], "20000", "other");
     let others: Vec<RecordBatch> = row_files(&other).iter().flat_map(|file| batches(file)).collect();
     let output = fed(bench.command(&["worker", "render", plan.to_str().unwrap()]), &stream(&others));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(2) && said.contains("another plan") && said.trim_end().lines().count() == 1, "{said}");
+    assert!(
+        output.status.code() == Some(2) && said.contains("another plan") && said.trim_end().lines().count() == 1,
+        "{said}"
+    );
     let foreign = bench.path("foreign.arrows");
     std::fs::write(&foreign, rendered(&bench, &other, &others, &[])).unwrap();
     seal(&bench, &plan, &[&missing, &alone, &foreign]).failure(2, &["foreign.arrows", "another plan"]);
@@ -392,7 +398,10 @@ fn plan_parts_and_prompts_lie_in_a_bucket() {
         command
     };
     let through = |address: &str, args: &[&str]| Outcome::of(run(address, args).output().unwrap());
-    bench.write("r.toml", &stories("languages = [\"en\", \"zh\"]\nlengths = [\"0k\", \"4k\"]", "[distractors]\npool = 500\n"));
+    bench.write(
+        "r.toml",
+        &stories("languages = [\"en\", \"zh\"]\nlengths = [\"0k\", \"4k\"]", "[distractors]\npool = 500\n"),
+    );
     let full = bench.run(&["recipe", "r.toml", "--out", "local"]).success().release(&bench);
     let to = "s3://suite/plans/one";
     let said = through(&server.address, &["plan", "r.toml", "--to", to, "--unit", "40000"]).success();
@@ -412,7 +421,9 @@ fn plan_parts_and_prompts_lie_in_a_bucket() {
     child.kill().unwrap();
     assert!(!child.wait().unwrap().success());
     line.slow(0);
-    line.rule(|passing| if passing.connection % 3 == 1 && !passing.up && passing.bytes > 9000 { Act::Cut } else { Act::Pass });
+    line.rule(
+        |passing| if passing.connection % 3 == 1 && !passing.up && passing.bytes > 9000 { Act::Cut } else { Act::Pass },
+    );
     through(&line.address, &flags).success();
     // What was fetched and damaged since is fetched again.
     let kept = nihbuild::store::sorted_dir(&bench.path("cache")).unwrap();
@@ -431,7 +442,10 @@ fn plan_parts_and_prompts_lie_in_a_bucket() {
     // Rows of a stream go to the bucket as well, and come from it.
     let (plan, _) = planned(&bench, &["recipe", "r.toml"], "40000", "here");
     let rows: Vec<RecordBatch> = row_files(&plan).iter().flat_map(|file| batches(file)).collect();
-    let output = fed(run(&server.address, &["worker", "render", to, "--cache", "cache", "--to", "s3://suite/rows"]), &stream(&rows));
+    let output = fed(
+        run(&server.address, &["worker", "render", to, "--cache", "cache", "--to", "s3://suite/rows"]),
+        &stream(&rows),
+    );
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let args = ["seal", plan.to_str().unwrap(), "--rows", "s3://suite/rows", "--out", "again"];
     same(&through(&server.address, &args).success().release(&bench), &full);

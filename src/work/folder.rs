@@ -9,9 +9,9 @@ use crate::language::Pack;
 use crate::manifest::Manifest;
 use crate::plan::{Filter, Options, Plan};
 use crate::recipe::Recipe;
+use crate::remote::Place;
 use crate::stage::embed::PinFile;
 use crate::stage::write::Shape;
-use crate::remote::Place;
 use crate::store::{make_dir, write_aside};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -148,7 +148,8 @@ impl PlanFile {
     pub fn read(place: &Place) -> Result<PlanFile> {
         let path = place.join(NAME);
         let bytes = place.get(NAME)?.ok_or_else(|| {
-            Error::new(format!("{path} is not there")).help("give the folder of a plan, as `nihbuild plan RECIPE` writes it")
+            Error::new(format!("{path} is not there"))
+                .help("give the folder of a plan, as `nihbuild plan RECIPE` writes it")
         })?;
         #[derive(Deserialize)]
         struct Head {

@@ -129,8 +129,7 @@ impl Index {
             for (row, (file, place)) in keys.into_iter().enumerate() {
                 let entry = self.places.get_mut(file as usize).and_then(|all| all.get_mut(place as usize));
                 let Some(entry) = entry else {
-                    return Err(Error::new(format!("row {place} of data file {file} is none of the plan"))
-                        .at(named));
+                    return Err(Error::new(format!("row {place} of data file {file} is none of the plan")).at(named));
                 };
                 if entry.input != u32::MAX {
                     let first = self.named[entry.input as usize].clone();
@@ -332,8 +331,9 @@ fn keys_of(batch: &RecordBatch, identity: &str) -> Result<Vec<(u32, u32)>> {
     }
     let numbers = |name: &str| -> Result<Vec<u32>> {
         let column = column(name)?;
-        let column =
-            column.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::new(format!("the column {name} is no int32")))?;
+        let column = column
+            .as_primitive_opt::<Int32Type>()
+            .ok_or_else(|| Error::new(format!("the column {name} is no int32")))?;
         Ok(column.values().iter().map(|n| *n as u32).collect())
     };
     Ok(numbers(FILE)?.into_iter().zip(numbers(ROW)?).collect())

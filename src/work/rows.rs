@@ -152,7 +152,9 @@ pub fn read(identity: &str, batch: &RecordBatch) -> Result<Vec<PlannedRow>> {
         };
         let position = match positions.is_valid(n) {
             true => Some(
-                Position::ALL.into_iter().find(|p| p.name() == positions.value(n))
+                Position::ALL
+                    .into_iter()
+                    .find(|p| p.name() == positions.value(n))
                     .ok_or_else(|| Error::new(format!("row {id}: no position {:?}", positions.value(n))))?,
             ),
             false => None,

@@ -74,8 +74,9 @@ fn texts(
     parts: &PartReader,
     made: &mut Parts,
 ) -> Result<Vec<crate::compact::Layout>> {
-    let compact = compact
-        .ok_or_else(|| Error::new(format!("the plan of {} has no texts of a compact release", plan.recipe.release.name)))?;
+    let compact = compact.ok_or_else(|| {
+        Error::new(format!("the plan of {} has no texts of a compact release", plan.recipe.release.name))
+    })?;
     for (path, digest) in &compact.parts {
         let bytes = parts.get(digest)?;
         write_aside(&made.folder().join(path), |out| out.write_all(&bytes))?;

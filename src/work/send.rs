@@ -17,9 +17,8 @@ use std::sync::Arc;
 pub fn send(folder: &Path, to: &Place) -> Result<()> {
     let here = Place::of(folder);
     let file = PlanFile::read(&here)?;
-    let other = || {
-        Error::new(format!("{to} holds another plan")).help("remove it, or name another place with --to PLACE")
-    };
+    let other =
+        || Error::new(format!("{to} holds another plan")).help("remove it, or name another place with --to PLACE");
     let own = here.get(NAME)?.unwrap_or_default();
     match to.get(NAME)? {
         Some(there) if there == own => return Ok(()),
@@ -29,7 +28,8 @@ pub fn send(folder: &Path, to: &Place) -> Result<()> {
     let mut files: Vec<(String, u64, Digest)> = Vec::new();
     for (name, bytes) in here.list(part::PARTS)? {
         let digest = name.rsplit('/').next().and_then(Digest::parse);
-        let digest = digest.ok_or_else(|| Error::new(format!("{folder:?} holds {name:?}, which is no part of a plan")))?;
+        let digest =
+            digest.ok_or_else(|| Error::new(format!("{folder:?} holds {name:?}, which is no part of a plan")))?;
         files.push((name, bytes, digest));
     }
     for rows in &file.rows {

@@ -147,8 +147,7 @@ pub fn open(path: &Path) -> Result<FileReader<BufReader<File>>> {
 /// All batches of a file of rows, whatever its kind.
 pub fn batches(path: &Path) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>>>> {
     let own = path.to_owned();
-    let damaged =
-        move |e: &dyn std::fmt::Display| fault(&own, e).help("it is not whole: have its rows made again");
+    let damaged = move |e: &dyn std::fmt::Display| fault(&own, e).help("it is not whole: have its rows made again");
     let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
     Ok(match kind_of(path)? {
         Kind::Arrow => Box::new(open(path)?.map(move |batch| batch.map_err(|e| damaged(&e)))),

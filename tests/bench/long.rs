@@ -26,14 +26,16 @@ fn process(args: &[&str], folder: &Path) -> (String, f64) {
 pub fn run(figures: &mut Figures) {
     println!("one prompt of 1,000,000 tokens");
     let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let stories = "[release]\nname = \"long\"\nversion = \"1.0.0\"\nseed = 4\n[stories]\ntasks = { qa1 = 1 }\n[distractors]\npool = 24000\n";
-    let text = "[release]\nname = \"long\"\nversion = \"1.0.0\"\nseed = 4\n[source]\nkind = \"text\"\n[haystack]\nkind = \"text\"\nrepeat = true\n";
+    let stories = "[release]\nname = \"long\"\nversion = \"1.0.0\"\nseed = 4\n[stories]\ntasks = { qa1 = 1 }\n[distractors]\npool = 32000\n";
+    let text = "[release]\nname = \"long\"\nversion = \"1.0.0\"\nseed = 4\n[source]\nkind = \"text\"\n";
     for family in ["stories", "running text"] {
         let mut peaks = Vec::new();
         for tokens in [128_000, 1_000_000] {
             let more = match family {
                 "stories" => format!("{stories}[grid]\nlanguages = [\"en\"]\nlengths = [\"{}k\"]\n", tokens / 1000),
-                _ => format!("{text}[grid]\nlanguages = [\"en\"]\n[slots]\nwindow = {tokens}\nn_lengths = 1\nn_depths = 1\nfirst = {tokens}\n"),
+                _ => format!(
+                    "{text}[grid]\nlanguages = [\"en\"]\n[slots]\nwindow = {tokens}\nn_lengths = 1\nn_depths = 1\nfirst = {tokens}\n"
+                ),
             };
             let folder = root.path().join(format!("{family}-{tokens}"));
             std::fs::create_dir_all(&folder).unwrap();
@@ -41,13 +43,19 @@ pub fn run(figures: &mut Figures) {
             let (out, built) = process(&["recipe", "r.toml", "--jobs", "1", "--json"], &folder);
             let json: serde_json::Value = serde_json::from_str(&out).unwrap();
             let release = json["release"].as_str().unwrap().to_owned();
-            let (rows, came) = (json["manifest"]["rows"].as_u64().unwrap(), json["manifest"]["tokens"].as_u64().unwrap());
+            let (rows, came) =
+                (json["manifest"]["rows"].as_u64().unwrap(), json["manifest"]["tokens"].as_u64().unwrap());
             let (_, verified) = process(&["verify", "--full", &release, "--jobs", "1"], &folder);
             println!("       {family}: {rows} prompt of {came} tokens; build {built:.0} MiB, verify {verified:.0} MiB");
             peaks.push((came as f64 / rows as f64, built, verified));
         }
         let [short, long] = peaks[..] else { unreachable!("two lengths") };
-        figures.check(&format!("{family}: tokens of the long prompt"), format!("{:.0}", long.0), ">= 990,000", long.0 >= 990_000.0);
+        figures.check(
+            &format!("{family}: tokens of the long prompt"),
+            format!("{:.0}", long.0),
+            ">= 990,000",
+            long.0 >= 990_000.0,
+        );
         let tokens = long.0 - short.0;
         for (what, peak) in [("build", long.1 - short.1), ("verify --full", long.2 - short.2)] {
             let bytes = peak * f64::from(1 << 20) / tokens;
@@ -59,4 +67,21 @@ pub fn run(figures: &mut Figures) {
             );
         }
     }
+    println!("a worker's memory by rows");
+    let plan = ["plan", "mlrbench", "--languages", "en", "--lengths", "128k", "--limit", "400", "--jobs", "2"];
+    process(&plan, root.path());
+    let mut peaks = Vec::new();
+    for part in ["1/8", "1/1"] {
+        let plan = "build/mlrbench/1.0.0.plan";
+        let (_, peak) =
+            process(&["worker", "render", plan, "--part", part, "--to", "rows", "--jobs", "2"], root.path());
+        peaks.push(peak);
+    }
+    let growth = peaks[1] / peaks[0];
+    figures.check(
+        "worker, peak of 400 instances at 128k against 50",
+        format!("{:.0}/{:.0} MiB", peaks[1], peaks[0]),
+        "<= 1.15 times",
+        growth <= 1.15,
+    );
 }
