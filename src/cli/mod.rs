@@ -8,6 +8,7 @@ mod export;
 mod new;
 mod report;
 mod score;
+mod shard;
 mod side;
 mod summary;
 mod verify;
@@ -67,6 +68,8 @@ enum Verb {
     Score(score::ScoreArgs),
     /// Write a page that shows a release, and what models scored on it
     Report(report::ReportArgs),
+    /// Do one step of retrieval on a shard, for engines and job arrays: Arrow IPC streams in and out
+    Worker(shard::WorkerArgs),
     /// Print a script that completes command lines, for a shell to read
     Completions {
         /// The shell
@@ -216,6 +219,7 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Man(args) => complete::man(args),
         Verb::Score(args) => score::score(args),
         Verb::Report(args) => report::report(args),
+        Verb::Worker(args) => shard::worker(args),
     }
 }
 
