@@ -12,6 +12,7 @@ mod shard;
 mod side;
 mod summary;
 mod verify;
+mod worker;
 
 use self::diff::DiffArgs;
 use self::summary::summary;
@@ -69,7 +70,7 @@ enum Verb {
     /// Write a page that shows a release, and what models scored on it
     Report(report::ReportArgs),
     /// Do one step of retrieval on a shard, for engines and job arrays: Arrow IPC streams in and out
-    Worker(shard::WorkerArgs),
+    Worker(worker::WorkerArgs),
     /// Print a script that completes command lines, for a shell to read
     Completions {
         /// The shell
@@ -219,7 +220,7 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Man(args) => complete::man(args),
         Verb::Score(args) => score::score(args),
         Verb::Report(args) => report::report(args),
-        Verb::Worker(args) => shard::worker(args),
+        Verb::Worker(args) => worker::worker(args),
     }
 }
 

@@ -27,13 +27,18 @@ impl<'a> Gather<'a> {
     ///
     /// Queries that are not whole vectors.
     pub fn new(queries: &'a Vectors, k: usize) -> Result<Gather<'a>> {
+        Gather::each(queries, |_| k)
+    }
+
+    /// The same with a length of its own for the list of each query.
+    pub fn each(queries: &'a Vectors, k: impl Fn(usize) -> usize) -> Result<Gather<'a>> {
         queries.check("queries")?;
-        if k == 0 {
+        if (0..queries.len()).any(|query| k(query) == 0) {
             fail!("a list of 0 passages holds nothing");
         }
         let block = QUERIES * queries.dimensions;
         let floats = queries.data.chunks(block).map(|block| block.iter().map(|x| f32::from(*x)).collect()).collect();
-        let best = (0..queries.len()).map(|_| Best::new(k)).collect();
+        let best = (0..queries.len()).map(|query| Best::new(k(query))).collect();
         Ok(Gather { queries, longest: queries.longest(), floats, best, seen: FxHashSet::default() })
     }
 

@@ -14,25 +14,38 @@ use arrow_schema::DataType;
 impl Piece<'_> {
     /// A column, without nulls.
     pub fn column(&self, name: &str) -> Result<&ArrayRef> {
-        let Some(column) = self.batch.column_by_name(name) else {
-            let schema = self.batch.schema();
-            let all: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-            return Err(Error::new(format!("{} has no column {name:?}", self.source))
-                .help(format!("its columns are {}", if all.is_empty() { "none".to_owned() } else { all.join(", ") })));
-        };
+        let column = self.any(name)?;
         match (0..column.len()).find(|row| column.is_null(*row)) {
             Some(row) => Err(Error::new(format!("no {name}")).at(self.place(row))),
             None => Ok(column),
         }
     }
 
+    /// A column, with nulls where values are missing.
+    fn any(&self, name: &str) -> Result<&ArrayRef> {
+        let Some(column) = self.batch.column_by_name(name) else {
+            let schema = self.batch.schema();
+            let all: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+            return Err(Error::new(format!("{} has no column {name:?}", self.source))
+                .help(format!("its columns are {}", if all.is_empty() { "none".to_owned() } else { all.join(", ") })));
+        };
+        Ok(column)
+    }
+
     /// A column of texts.
     pub fn texts(&self, name: &str) -> Result<Vec<&str>> {
-        let column = self.column(name)?;
+        self.column(name)?;
+        Ok(self.maybe_texts(name)?.into_iter().flatten().collect())
+    }
+
+    /// A column of texts, some of which may be missing.
+    pub fn maybe_texts(&self, name: &str) -> Result<Vec<Option<&str>>> {
+        let column = self.any(name)?;
         Ok(match column.data_type() {
-            DataType::Utf8 => column.as_string::<i32>().iter().flatten().collect(),
-            DataType::LargeUtf8 => column.as_string::<i64>().iter().flatten().collect(),
-            DataType::Utf8View => column.as_string_view().iter().flatten().collect(),
+            DataType::Utf8 => column.as_string::<i32>().iter().collect(),
+            DataType::LargeUtf8 => column.as_string::<i64>().iter().collect(),
+            DataType::Utf8View => column.as_string_view().iter().collect(),
+            DataType::Null => vec![None; column.len()],
             other => fail!("column {name:?} of {} is {other}, expected text", self.source),
         })
     }

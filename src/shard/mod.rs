@@ -12,8 +12,12 @@
 //! The notes of a stream (metadata of its schema) say what it holds, and which parts. An engine that drops them loses those checks, and
 //! nothing else, but in samples, whose counts stand there.
 
+pub mod apart;
 pub mod columns;
+pub mod embed;
+pub mod narrow;
 pub mod part;
+pub mod sample;
 pub mod stream;
 pub mod topk;
 
@@ -25,8 +29,14 @@ pub const K: &str = "nihbuild.k";
 pub const QUERIES: &str = "nihbuild.queries";
 /// Digest of the questions that the queries are of.
 pub const QUESTIONS: &str = "nihbuild.questions";
+/// Digest of what vectors depend on besides their texts.
+pub const EMBEDDER: &str = "nihbuild.embedder";
 /// Which parts of the passages are in.
 pub const PARTS: &str = "nihbuild.parts";
+/// Passages that a sample is to hold in the end.
+pub const SIZE: &str = "nihbuild.size";
+/// What decides which passages a sample holds.
+pub const KEY: &str = "nihbuild.key";
 
 /// What to do about a stream that is not whole.
 const FINISHED: &str = "whoever wrote it was stopped, or wrote something else: run that step again";

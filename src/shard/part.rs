@@ -1,41 +1,18 @@
-//! Which part of how many: `3/16`. Streams say which parts they hold, so that one that was lost is missed.
+//! Which parts of how many: `3,5/16`. Streams say which parts they hold, so that one that was lost is missed.
 
+use super::PARTS;
+use super::stream::Notes;
 use crate::error::{Error, Result};
 use crate::fail;
+use crate::work::share::Share;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// One part of several.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Part {
-    /// From 1.
-    pub number: u32,
-    /// How many there are.
-    pub of: u32,
-}
-
-impl Part {
-    /// All there is.
-    pub const WHOLE: Part = Part { number: 1, of: 1 };
-
-    /// The share of this part of so many bytes or rows: from, and up to.
-    pub fn share(self, total: u64) -> (u64, u64) {
-        let at = |number: u32| (u128::from(total) * u128::from(number) / u128::from(self.of)) as u64;
-        (at(self.number - 1), at(self.number))
-    }
-}
-
-impl FromStr for Part {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Part> {
-        let pair = text.split_once('/').and_then(|(n, of)| Some((n.parse().ok()?, of.parse().ok()?)));
-        match pair {
-            Some((number, of)) if 1 <= number && number <= of => Ok(Part { number, of }),
-            _ => Err(Error::new(format!("{text:?} is no part of several")).help("write it as 3/16: the third of sixteen")),
-        }
-    }
+/// The share of a part of so many bytes or rows: from, and up to.
+pub fn stretch(share: Share, total: u64) -> (u64, u64) {
+    let at = |number: u32| (u128::from(total) * u128::from(number) / u128::from(share.of)) as u64;
+    (at(share.part - 1), at(share.part))
 }
 
 /// Several parts of the same whole.
@@ -47,8 +24,8 @@ pub struct Parts {
 
 impl Parts {
     /// One alone.
-    pub fn of(part: Part) -> Parts {
-        Parts { of: part.of, numbers: BTreeSet::from([part.number]) }
+    pub fn of(share: Share) -> Parts {
+        Parts { of: share.of, numbers: BTreeSet::from([share.part]) }
     }
 
     /// Those of both. A part that is in both came twice, as of a worker that was tried again.
@@ -63,6 +40,40 @@ impl Parts {
     /// Those that are not in.
     pub fn missing(&self) -> Vec<u32> {
         (1..=self.of).filter(|n| !self.numbers.contains(n)).collect()
+    }
+
+    /// Adds those that a stream says it holds. Who knows all parts must know those of every stream: one that does not say it makes
+    /// `all` unknown for good.
+    pub fn gather(all: &mut Option<Parts>, silent: &mut bool, notes: &Notes) -> Result<()> {
+        match notes.get(PARTS) {
+            None => (*all, *silent) = (None, true),
+            Some(_) if *silent => {}
+            Some(parts) => {
+                let own: Parts = parts.parse()?;
+                *all = Some(match all.take() {
+                    Some(before) => before.with(own)?,
+                    None => own,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if some are not in, or if it is not known.
+    pub fn whole(parts: Option<&Parts>) -> Result<()> {
+        let Some(parts) = parts else {
+            return Err(Error::new("whether a shard is missing is not known: a stream does not say which parts it holds")
+                .help("write shards with --part I/N; what only hands on rows (as an engine may) loses it"));
+        };
+        let missing = parts.missing();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let first: Vec<String> = missing.iter().take(20).map(u32::to_string).collect();
+        let more = if missing.len() > first.len() { ", ..." } else { "" };
+        let (n, of) = (missing.len(), parts.of);
+        Err(Error::new(format!("{n} of {of} shards are missing: {}{more}", first.join(", ")))
+            .help("do those, and merge again"))
     }
 }
 
@@ -81,7 +92,7 @@ impl FromStr for Parts {
         let (numbers, of) = text.split_once('/').ok_or_else(unknown)?;
         let mut all: Option<Parts> = None;
         for number in numbers.split(',') {
-            let own = Parts::of(format!("{number}/{of}").parse()?);
+            let own = Parts::of(format!("{number}/{of}").parse().map_err(|_| unknown())?);
             all = Some(match all {
                 Some(before) => before.with(own)?,
                 None => own,

@@ -168,6 +168,14 @@ pub fn each(source: &Source, mut take: impl FnMut(Event<'_>) -> Result<()>) -> R
     }
 }
 
+/// What a source says it holds, in the notes of its first stream.
+pub fn kind(source: &Source) -> Result<Option<String>> {
+    let reader = BufReader::new(source.open()?);
+    let opened = guarded(|| StreamReader::try_new(reader, None).map_err(|e| e.to_string()));
+    let reader = opened.map_err(|e| Error::new(format!("no Arrow IPC stream: {e}")).at(source.name()).help(FINISHED))?;
+    Ok(reader.schema().metadata().get(super::KIND).cloned())
+}
+
 /// The reader may fail in its own ways on bytes that were made to break it.
 fn guarded<T>(read: impl FnOnce() -> std::result::Result<T, String>) -> std::result::Result<T, String> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err("it breaks the reader".to_owned()))

@@ -1,12 +1,13 @@
 //! The nearest passages of every query: of one shard, and of all by merging the shards' lists.
 
-use super::part::{Part, Parts};
-use super::stream::{Event, Notes, Piece, Sink, Source, each, rows};
-use super::{K, KIND, PARTS, QUERIES, QUESTIONS};
+use super::part::Parts;
+use super::stream::{Event, Notes, Piece, Sink, Source, each};
+use super::{EMBEDDER, K, KIND, PARTS, QUERIES, QUESTIONS};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Digest;
 use crate::index::{self, Gather, Vectors};
+use crate::work::share::Share;
 use arrow_array::{ArrayRef, Int64Array};
 use arrow_schema::{DataType, Field};
 use std::collections::BTreeMap;
@@ -32,17 +33,20 @@ pub struct Queries {
     pub digest: Digest,
     /// What they are the queries of, if their stream says so.
     pub questions: Option<String>,
+    /// What made their vectors, if their stream says so.
+    pub embedder: Option<String>,
 }
 
 impl Queries {
     /// Reads columns `query` (a number; left out, rows are counted from 0) and `vector`.
     pub fn read(source: &Source) -> Result<Queries> {
         let mut all: BTreeMap<u32, Vec<i16>> = BTreeMap::new();
-        let (mut dimensions, mut questions) = (0, None);
+        let (mut dimensions, mut questions, mut embedder) = (0, None, None);
         each(source, |event| {
             let piece = match event {
                 Event::Stream(_, notes) => {
                     questions = notes.get(QUESTIONS).map(str::to_owned);
+                    embedder = notes.get(EMBEDDER).map(str::to_owned);
                     return Ok(());
                 }
                 Event::Rows(piece) => piece,
@@ -74,7 +78,7 @@ impl Queries {
             data.iter().flat_map(|x| x.to_le_bytes()).collect(),
         ];
         let digest = Digest::of_parts(bytes.iter().map(Vec::as_slice));
-        Ok(Queries { numbers, vectors: Vectors { dimensions, data }, digest, questions })
+        Ok(Queries { numbers, vectors: Vectors { dimensions, data }, digest, questions, embedder })
     }
 }
 
@@ -123,29 +127,59 @@ fn notes(k: usize, queries: Option<String>, questions: Option<String>, parts: Op
     Notes::new([(KIND, NAME.to_owned()), (K, k.to_string())].into_iter().chain(given))
 }
 
-/// Reads a shard of passages (`number`, or an `id` of digits; `vector`) and writes the `k` best of each query: `query`, `score`, `number`.
-/// Gives the number of passages.
-///
-/// Holds the lists and a block of passages. Runs on the ambient rayon pool.
-pub fn search(passages: &[Source], queries: &Queries, k: usize, part: Part, out: &mut dyn Write) -> Result<usize> {
-    check_k(k)?;
-    let mut gather = Gather::new(&queries.vectors, k)?;
-    for source in passages {
-        rows(source, |piece| {
-            for piece in piece.pieces(ROWS) {
-                gather.take(&piece.numbers()?, &piece.vectors()?).map_err(|e| e.at(piece.rows()))?;
-            }
-            Ok(())
-        })?;
+/// What a shard is searched for.
+pub struct Search<'a> {
+    /// The queries.
+    pub queries: &'a Queries,
+    /// Passages of a list.
+    pub k: usize,
+    /// By query, the passages that no list may hold, ascending.
+    pub apart: &'a BTreeMap<u32, Vec<u32>>,
+    /// Which shard of how many this is.
+    pub share: Share,
+}
+
+impl Search<'_> {
+    /// Reads a shard of passages (`number`, or an `id` of digits; `vector`) and writes the `k` best of each query: `query`, `score`,
+    /// `number`. Gives the number of passages.
+    ///
+    /// Holds the lists and a block of passages. Runs on the ambient rayon pool.
+    pub fn run(&self, passages: &[Source], out: &mut dyn Write) -> Result<usize> {
+        check_k(self.k)?;
+        let queries = self.queries;
+        let apart: Vec<&[u32]> =
+            queries.numbers.iter().map(|query| self.apart.get(query).map_or(&[][..], Vec::as_slice)).collect();
+        // So many of the best may be left out; the k best of the others are then among these.
+        let mut gather = Gather::each(&queries.vectors, |query| self.k + apart[query].len())?;
+        for source in passages {
+            each(source, |event| match event {
+                Event::Stream(_, notes) => match (&queries.embedder, notes.get(EMBEDDER)) {
+                    (Some(one), Some(other)) if one != other => {
+                        Err(Error::new("the vectors of queries and passages are not of the same embedder")
+                            .help("embed both by the same recipe, with the same model and runtime"))
+                    }
+                    _ => Ok(()),
+                },
+                Event::Rows(piece) => {
+                    for piece in piece.pieces(ROWS) {
+                        gather.take(&piece.numbers()?, &piece.vectors()?).map_err(|e| e.at(piece.rows()))?;
+                    }
+                    Ok(())
+                }
+            })?;
+        }
+        let found = gather.passages();
+        let parts = Some(Parts::of(self.share).to_string());
+        let notes = notes(self.k, Some(queries.digest.to_string()), queries.questions.clone(), parts);
+        let mut lists = Rows::new(out, notes)?;
+        for ((query, mut list), apart) in queries.numbers.iter().zip(gather.lists()).zip(apart) {
+            list.retain(|(_, number)| apart.binary_search(number).is_err());
+            list.truncate(self.k);
+            lists.list(*query, &list)?;
+        }
+        lists.finish()?;
+        Ok(found)
     }
-    let found = gather.passages();
-    let notes = notes(k, Some(queries.digest.to_string()), queries.questions.clone(), Some(Parts::of(part).to_string()));
-    let mut lists = Rows::new(out, notes)?;
-    for (query, list) in queries.numbers.iter().zip(gather.lists()) {
-        lists.list(*query, &list)?;
-    }
-    lists.finish()?;
-    Ok(found)
 }
 
 /// Fails for a list of none, and for one beyond [`MOST`].
@@ -268,18 +302,6 @@ impl Said {
                 _ => {}
             }
         }
-        match notes.get(PARTS) {
-            // Who knows all parts must know those of every stream.
-            None => (self.parts, self.silent) = (None, true),
-            Some(_) if self.silent => {}
-            Some(parts) => {
-                let own: Parts = parts.parse()?;
-                self.parts = Some(match self.parts.take() {
-                    Some(before) => before.with(own)?,
-                    None => own,
-                });
-            }
-        }
-        Ok(())
+        Parts::gather(&mut self.parts, &mut self.silent, notes)
     }
 }

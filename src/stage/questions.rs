@@ -37,6 +37,20 @@ pub struct Questions {
     pub facts: PassageFacts,
 }
 
+impl Questions {
+    /// Those that are sound in every language in which they exist, by the source's ids, in the source's order.
+    pub fn joined(&self) -> &[(String, ByLanguage)] {
+        &self.joined
+    }
+
+    /// Where a question stands in the fixed order: those in most languages first, so that cells share as many as they can; else
+    /// in a seeded order.
+    pub fn place(&self, plan: &Plan, n: usize) -> impl Ord + use<> {
+        let (id, by_language) = &self.joined[n];
+        (std::cmp::Reverse(by_language.len()), plan.seed.derive("questions", id).bits(), id.clone())
+    }
+}
+
 /// Reads a recipe's files of questions.
 pub fn read(plan: &Plan, locator: &Locator<'_>) -> Result<Questions> {
     let source = &plan.recipe.source;
@@ -132,11 +146,7 @@ pub fn choose(plan: &Plan, questions: &Questions, haystack: &Haystack, counters:
             Err(reason) => *refused.entry(reason).or_default() += 1,
         }
     }
-    // Those in most languages first, so that cells share as many as they can; else in a seeded order.
-    admitted.sort_by_cached_key(|(n, _)| {
-        let (id, by_language) = &questions.joined[*n];
-        (std::cmp::Reverse(by_language.len()), plan.seed.derive("questions", id).bits(), id.clone())
-    });
+    admitted.sort_by_cached_key(|(n, _)| questions.place(plan, *n));
     let dataset = plan.recipe.source.dataset.as_ref().expect("the plan demands it");
     let needed: BTreeSet<(Language, Language)> =
         plan.grid.iter().filter_map(|file| Some((file.language, file.cell?.question))).collect();

@@ -11,6 +11,7 @@ mod recall;
 mod report;
 mod sampler;
 mod score;
+mod sharded;
 
 use arrow_array::cast::AsArray;
 use parquet::arrow::ProjectionMask;
@@ -116,9 +117,10 @@ sys.exit(code)";
 /// A part of the program, and the word that asks for it alone.
 type Part = (&'static str, fn(&mut Figures));
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     ("mlrbench", builds),
     ("nearest", nearest::run),
+    ("sharded", sharded::run),
     ("sampler", sampler::run),
     ("mlneedle", mlneedle::run),
     ("recall", recall::run),
