@@ -1,15 +1,17 @@
 //! `worker`: steps of retrieval on shards, streams in and out.
 
-use super::{pins_of, threads};
+use super::{pins_of, print, threads};
 use crate::embedder::Role;
 use crate::error::{Error, Result};
 use crate::language::Language;
 use crate::plan::{Options, Plan};
 use crate::recipe::Recipe;
 use crate::shard::apart::{self, Asked, Leaks};
+use crate::shard::check::{Checked, check};
 use crate::shard::embed::{Embedder, Embedding, embed};
 use crate::shard::narrow::{Named, write_lines};
 use crate::shard::part::Parts;
+use crate::shard::rows;
 use crate::shard::sample::{self, Sample};
 use crate::shard::stream::{Source, kind, to};
 use crate::shard::topk::{self, Lists, Queries, Search};
@@ -24,6 +26,8 @@ use std::path::PathBuf;
 pub(super) enum ShardWork {
     /// Write the questions of a recipe: (query, id, text_en, ...)
     Questions(QuestionsArgs),
+    /// Write the lines of a collection's files as rows: (number, text), or (number, text_en, text_de, ...) of several languages
+    Rows(RowsArgs),
     /// Embed texts: Arrow IPC (query, or number or id; text) to (query or number, vector)
     Embed(EmbedArgs),
     /// The nearest passages of every query among those of a shard: (number or id, vector) to (query, score, number)
@@ -36,18 +40,22 @@ pub(super) enum ShardWork {
     Merge(MergeArgs),
     /// Keep the passages of a shard that lists name: a collection for a build to read
     Narrow(NarrowArgs),
+    /// Check that a build from the narrowed collection is the build from all of it
+    Check(CheckArgs),
 }
 
 /// Carries out a step. Its error is one line, for logs of many.
 pub(super) fn run(work: ShardWork) -> Result<bool> {
     let done = match work {
         ShardWork::Questions(args) => questions(args),
+        ShardWork::Rows(args) => lines(args),
         ShardWork::Embed(args) => embedded(args),
         ShardWork::Topk(args) => search(args),
         ShardWork::Sample(args) => drawn(args),
         ShardWork::Leaks(args) => leaks(args),
         ShardWork::Merge(args) => merge(args),
         ShardWork::Narrow(args) => narrow(args),
+        ShardWork::Check(args) => checked(args),
     };
     let line = |e: Error| Error::new(e.to_string().lines().map(str::trim).collect::<Vec<_>>().join("; "));
     done.map(|()| true).map_err(line)
@@ -138,6 +146,37 @@ fn questions(args: QuestionsArgs) -> Result<()> {
     let asked = Asked::read(&plan)?;
     let numbers = asked.first(&plan, args.first)?;
     to(args.output.to.as_deref(), |out| asked.write(&plan, &numbers, out))
+}
+
+#[derive(Args)]
+pub(super) struct RowsArgs {
+    /// A file of lines `number<TAB>passage`, ascending by number; of several languages as CODE=FILE, each
+    #[arg(long, value_name = "[CODE=]FILE", required = true)]
+    lines: Vec<String>,
+    /// Which part of how many this is, by the remainder of the numbers
+    #[arg(long, value_name = "I/N", default_value = "1/1")]
+    part: Share,
+    /// Where the stream is written [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+}
+
+fn lines(args: RowsArgs) -> Result<()> {
+    let file = |named: &String| match named.split_once('=').map(|(code, file)| (code.parse::<Language>(), file)) {
+        Some((Ok(language), file)) => (format!("text_{language}"), PathBuf::from(file)),
+        _ => ("text".to_owned(), PathBuf::from(named)),
+    };
+    let files: Vec<(String, PathBuf)> = args.lines.iter().map(file).collect();
+    if let Some((column, _)) = files.iter().enumerate().find_map(|(n, f)| files[..n].iter().find(|e| e.0 == f.0)) {
+        return Err(Error::new(format!("two files would be the column {column}"))
+            .help("write --lines CODE=FILE, each language once"));
+    }
+    let mut made = None;
+    to(args.to.as_deref(), |out| rows::write(&files, args.part, out).map(|rows| made = Some(rows)))?;
+    for (path, reason, n, first) in made.into_iter().flat_map(|made| made.dropped) {
+        eprintln!("{}: {n} lines refused: {reason}, first {first}", path.display());
+    }
+    Ok(())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -390,8 +429,36 @@ fn narrow(args: NarrowArgs) -> Result<()> {
     }
 }
 
+#[derive(Args)]
+pub(super) struct CheckArgs {
+    /// The merged lists
+    #[arg(long, value_name = "FILE")]
+    lists: PathBuf,
+    /// The recipe, and with --data the narrowed collection
+    #[command(flatten)]
+    recipe: RecipeAt,
+    /// Threads [default: one a core]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+}
+
+fn checked(args: CheckArgs) -> Result<()> {
+    let plan = args.recipe.needed(threads(args.jobs)?)?;
+    let lists = Lists::merge(&[Source::File(args.lists)], None)?;
+    Parts::whole(lists.parts.as_ref())?;
+    let found = check(&plan, &lists)?;
+    let Checked { questions, passages } = found;
+    print(&format!(
+        "{questions} questions among {passages} passages: a build from them is the build from the whole collection\n"
+    ))
+}
+
 /// Writes a stream with so many threads at work: a worker is a process of its own, and takes one step.
-fn pooled(jobs: usize, target: Option<PathBuf>, fill: impl FnOnce(&mut dyn std::io::Write) -> Result<()>) -> Result<()> {
+fn pooled(
+    jobs: usize,
+    target: Option<PathBuf>,
+    fill: impl FnOnce(&mut dyn std::io::Write) -> Result<()>,
+) -> Result<()> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global();
     pool.map_err(|e| Error::new(format!("cannot start threads: {e}")))?;
     to(target.as_deref(), fill)

@@ -73,7 +73,9 @@ impl Exact {
         let size = base.len().div_ceil(shards);
         let parts: Vec<Vec<Vec<(i32, u32)>>> = (0..shards)
             .into_par_iter()
-            .map(|shard| self.shard(&floats, d, (shard * size).min(base.len())..((shard + 1) * size).min(base.len()), k))
+            .map(|shard| {
+                self.shard(&floats, d, (shard * size).min(base.len())..((shard + 1) * size).min(base.len()), k)
+            })
             .collect();
         let of = |query: usize| merge_disjoint(parts.iter().map(|part| part[query].clone()).collect(), k);
         (0..queries.len() / d).map(of).collect()

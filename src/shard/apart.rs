@@ -48,7 +48,8 @@ impl Asked {
                 .help("retrieval on shards is for recipes of questions and passages, such as mlneedle"));
         };
         let questions = questions::read(plan, &Locator::new(plan)?)?;
-        let all = postcard::to_stdvec(questions.joined()).map_err(|e| Error::new(format!("cannot encode questions: {e}")))?;
+        let all =
+            postcard::to_stdvec(questions.joined()).map_err(|e| Error::new(format!("cannot encode questions: {e}")))?;
         let digest = Digest::of_parts([dataset.0.as_bytes(), &all]);
         Ok(Asked { questions, digest })
     }
@@ -160,11 +161,11 @@ pub fn find(
     share: Share,
     out: &mut dyn Write,
 ) -> Result<u64> {
-    if let Some((language, _)) = columns.iter().find(|(own, _)| !plan.packs.iter().any(|(language, _)| language == own)) {
+    if let Some((language, _)) = columns.iter().find(|(own, _)| !plan.packs.iter().any(|(language, _)| language == own))
+    {
         fail!("--text {language}: the recipe has no {language}");
     }
-    let questions: Vec<&ByLanguage> =
-        numbers.iter().map(|n| &asked.questions.joined()[*n as usize].1).collect();
+    let questions: Vec<&ByLanguage> = numbers.iter().map(|n| &asked.questions.joined()[*n as usize].1).collect();
     let comparison = Comparison::new(&plan.packs, &questions)?;
     let own = notes(Some(asked.digest.to_string()), Some(Parts::of(share).to_string()));
     let mut sink = Sink::new(out, fields(), own)?;
@@ -218,8 +219,10 @@ impl Leaks {
                     }
                     match (&leaks.questions, notes.get(QUESTIONS)) {
                         (Some(one), Some(other)) if one != other => {
-                            return Err(Error::new("the shards were compared with other questions: they cannot be merged")
-                                .help("compare all shards by the same recipe"));
+                            return Err(Error::new(
+                                "the shards were compared with other questions: they cannot be merged",
+                            )
+                            .help("compare all shards by the same recipe"));
                         }
                         (None, Some(said)) => leaks.questions = Some(said.to_owned()),
                         _ => {}

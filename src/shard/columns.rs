@@ -127,7 +127,9 @@ impl Piece<'_> {
                 DataType::LargeBinary => push(row, &mut bytes(column.as_binary::<i64>().value(row)))?,
                 DataType::BinaryView => push(row, &mut bytes(column.as_binary_view().value(row)))?,
                 DataType::FixedSizeBinary(_) => push(row, &mut bytes(column.as_fixed_size_binary().value(row)))?,
-                DataType::FixedSizeList(..) => push(row, &mut self.list(&column.as_fixed_size_list().value(row), row)?)?,
+                DataType::FixedSizeList(..) => {
+                    push(row, &mut self.list(&column.as_fixed_size_list().value(row), row)?)?
+                }
                 DataType::List(_) => push(row, &mut self.list(&column.as_list::<i32>().value(row), row)?)?,
                 DataType::LargeList(_) => push(row, &mut self.list(&column.as_list::<i64>().value(row), row)?)?,
                 other => fail!("column \"vector\" of {} is {other}, expected bytes or lists of integers", self.source),

@@ -128,7 +128,10 @@ impl Embedding<'_> {
     fn fields(&self) -> Result<Vec<Field>> {
         let d = self.embedder.dimensions as i32;
         let vector = match self.columns.len() {
-            0 => return Err(Error::new("there is no column `text`, nor one that begins with `text_`").help("name it with --text")),
+            0 => {
+                return Err(Error::new("there is no column `text`, nor one that begins with `text_`")
+                    .help("name it with --text"));
+            }
             1 => DataType::FixedSizeBinary(d),
             _ => DataType::FixedSizeList(Arc::new(Field::new_list_field(DataType::Int16, true)), d),
         };

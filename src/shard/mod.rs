@@ -13,10 +13,12 @@
 //! nothing else, but in samples, whose counts stand there.
 
 pub mod apart;
+pub mod check;
 pub mod columns;
 pub mod embed;
 pub mod narrow;
 pub mod part;
+pub mod rows;
 pub mod sample;
 pub mod stream;
 pub mod topk;

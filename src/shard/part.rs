@@ -62,8 +62,10 @@ impl Parts {
     /// Fails if some are not in, or if it is not known.
     pub fn whole(parts: Option<&Parts>) -> Result<()> {
         let Some(parts) = parts else {
-            return Err(Error::new("whether a shard is missing is not known: a stream does not say which parts it holds")
-                .help("write shards with --part I/N; what only hands on rows (as an engine may) loses it"));
+            return Err(Error::new(
+                "whether a shard is missing is not known: a stream does not say which parts it holds",
+            )
+            .help("write shards with --part I/N; what only hands on rows (as an engine may) loses it"));
         };
         let missing = parts.missing();
         if missing.is_empty() {

@@ -165,7 +165,8 @@ impl Sample {
 
     /// Writes it as a stream: `number`, `text`, and the `part` it stands in.
     pub fn write(&self, out: &mut dyn Write) -> Result<()> {
-        let own = [(KIND, NAME.to_owned()), (SIZE, self.sampling.size.to_string()), (KEY, self.sampling.key.to_string())];
+        let own =
+            [(KIND, NAME.to_owned()), (SIZE, self.sampling.size.to_string()), (KEY, self.sampling.key.to_string())];
         let parts = self.parts.as_ref().map(|parts| (PARTS, parts.to_string()));
         let mut sink = Sink::new(out, fields(), Notes::new(own.into_iter().chain(parts)))?;
         let rows: Vec<_> = self.kept.iter().collect();

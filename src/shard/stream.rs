@@ -172,7 +172,8 @@ pub fn each(source: &Source, mut take: impl FnMut(Event<'_>) -> Result<()>) -> R
 pub fn kind(source: &Source) -> Result<Option<String>> {
     let reader = BufReader::new(source.open()?);
     let opened = guarded(|| StreamReader::try_new(reader, None).map_err(|e| e.to_string()));
-    let reader = opened.map_err(|e| Error::new(format!("no Arrow IPC stream: {e}")).at(source.name()).help(FINISHED))?;
+    let reader =
+        opened.map_err(|e| Error::new(format!("no Arrow IPC stream: {e}")).at(source.name()).help(FINISHED))?;
     Ok(reader.schema().metadata().get(super::KIND).cloned())
 }
 

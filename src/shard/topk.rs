@@ -287,8 +287,11 @@ impl Said {
             let own = k.parse().ok().filter(|k| (1..=MOST).contains(k));
             let Some(own) = own else { fail!("the stream says its lists have up to {k:?} passages") };
             if self.k.is_some_and(|k| k != own) {
-                return Err(Error::new(format!("lists of {} and of {own} passages cannot be merged", self.k.unwrap_or(0)))
-                    .help("search all shards with the same -k"));
+                return Err(Error::new(format!(
+                    "lists of {} and of {own} passages cannot be merged",
+                    self.k.unwrap_or(0)
+                ))
+                .help("search all shards with the same -k"));
             }
             self.k = Some(own);
         }

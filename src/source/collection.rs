@@ -21,7 +21,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 /// The longest line that is taken, in bytes, without its line feed.
-const MAX_LINE: usize = 1 << 20;
+pub(crate) const MAX_LINE: usize = 1 << 20;
 
 /// Bytes that are read at once, and how many such chunks are under way. Small enough that a chunk is still in the
 /// processor's cache when its digests are taken.
@@ -150,7 +150,7 @@ fn fill(reader: &mut impl Read, buffer: &mut Vec<u8>) -> std::io::Result<()> {
 }
 
 /// Counts a fault, and keeps the place of the first of its kind.
-fn count(faults: &mut BTreeMap<String, (u64, String)>, what: &str, place: impl FnOnce() -> String) {
+pub(crate) fn count(faults: &mut BTreeMap<String, (u64, String)>, what: &str, place: impl FnOnce() -> String) {
     match faults.get_mut(what) {
         Some((n, _)) => *n += 1,
         None => drop(faults.insert(what.to_owned(), (1, place()))),
@@ -306,13 +306,12 @@ impl Drawing {
             return self.drop("line longer than 1 MiB");
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let line = if self.begins && self.lines == 1 { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line) } else { line };
-        let Some(tab) = memchr::memchr(b'\t', line) else { return self.drop("no tab") };
-        let (pid, passage) = (&line[..tab], &line[tab + 1..]);
-        let Some(pid) = number(pid) else { return self.drop("pid is no number below 2^32") };
-        if is_blank_text(passage) {
-            return self.drop("blank passage");
-        }
+        let line =
+            if self.begins && self.lines == 1 { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line) } else { line };
+        let (pid, passage) = match split(line) {
+            Ok(sound) => sound,
+            Err(reason) => return self.drop(reason),
+        };
         let mix = mix(self.key, pid);
         if mix > self.limit {
             self.passed_over = true;
@@ -331,6 +330,14 @@ impl Drawing {
             self.limit = self.kept.last_key_value().map_or(0, |((mix, _), _)| *mix);
         }
     }
+}
+
+/// Pid and passage of a line, or why it is refused. Whether the passage is text is not looked at.
+pub(crate) fn split(line: &[u8]) -> std::result::Result<(u32, &[u8]), &'static str> {
+    let tab = memchr::memchr(b'\t', line).ok_or("no tab")?;
+    let pid = number(&line[..tab]).ok_or("pid is no number below 2^32")?;
+    let passage = &line[tab + 1..];
+    if is_blank_text(passage) { Err("blank passage") } else { Ok((pid, passage)) }
 }
 
 /// A pid: decimal digits alone.

@@ -116,8 +116,7 @@ impl<'a> Comparison<'a> {
         let normal: Vec<String> = texts.par_iter().map(|text| normalize(text.as_ref())).collect();
         let hits: Vec<Vec<u32>> = normal.par_iter().map(|text| self.finder.find(text, rules)).collect();
         let hits = (0u32..).zip(hits).flat_map(|(passage, hits)| hits.into_iter().map(move |hit| (hit, passage)));
-        let mut all: Vec<_> =
-            hits.map(|(hit, passage)| (self.owners[hit as usize], passage, Reason::Answer)).collect();
+        let mut all: Vec<_> = hits.map(|(hit, passage)| (self.owners[hit as usize], passage, Reason::Answer)).collect();
         let near = Near::new(normal.iter().map(String::as_str));
         let twins: Vec<Vec<u32>> = self
             .questions

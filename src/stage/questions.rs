@@ -23,6 +23,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Raised when other questions are admitted, or in another order, from the same files.
 pub const VERSION: u32 = 1;
 
+/// How the reason begins for which a question is refused that a larger haystack might do for.
+pub const TOO_FEW: &str = "with too few passages";
+
 /// The questions as they were read.
 pub struct Questions {
     /// Joined across languages, by the source's ids.
@@ -226,7 +229,7 @@ fn judge(
         }
     }
     if !enough(plan, &apart, haystack, &counters[0], largest) {
-        return Err(format!("with too few passages to fill {largest}"));
+        return Err(format!("{TOO_FEW} to fill {largest}"));
     }
     Ok(apart)
 }

@@ -27,7 +27,9 @@ const ROWS: usize = 8192;
 pub fn run(figures: &mut Figures) {
     let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let at = root.path();
-    println!("{PASSAGES} passages in {SHARDS} shards, {QUERIES} queries, {DIMENSIONS} dimensions, top {TOP}, two threads");
+    println!(
+        "{PASSAGES} passages in {SHARDS} shards, {QUERIES} queries, {DIMENSIONS} dimensions, top {TOP}, two threads"
+    );
     let mut rng = Seed::new("1").derive("bench", "sharded");
     let base = vectors(&mut rng, PASSAGES);
     let queries = vectors(&mut rng, QUERIES);

@@ -13,7 +13,8 @@ use nihbuild::stage::{haystack, questions};
 
 fn plan(world: &World) -> Plan {
     let text = std::fs::read_to_string(world.bench.path("made.toml")).unwrap();
-    let options = Options { data: Some(world.bench.path("data")), out: world.bench.path("b"), jobs: 2, ..Options::default() };
+    let options =
+        Options { data: Some(world.bench.path("data")), out: world.bench.path("b"), jobs: 2, ..Options::default() };
     Plan::new(Recipe::parse("made.toml", &text).unwrap(), options).unwrap()
 }
 
@@ -42,7 +43,10 @@ fn parts_merge_to_what_a_build_keeps_apart() {
         }
         // One part is there twice.
         files.push(files[0].clone());
-        let merge: Vec<&str> = ["worker", "merge", "--all", "--to", "leaks.arrow"].into_iter().chain(files.iter().map(String::as_str)).collect();
+        let merge: Vec<&str> = ["worker", "merge", "--all", "--to", "leaks.arrow"]
+            .into_iter()
+            .chain(files.iter().map(String::as_str))
+            .collect();
         worked(at, &merge, b"");
         let leaks = Leaks::merge(&[Source::File(at.join("leaks.arrow"))]).unwrap();
         let languages = haystack.texts.keys().copied().collect::<Vec<Language>>();
@@ -53,7 +57,12 @@ fn parts_merge_to_what_a_build_keeps_apart() {
         }
         assert!(gathered.all() == expected, "{cuts:?}");
         if of > 1 {
-            failed(at, &["worker", "merge", "--all", &files[1], &files[2]], b"", &["3 of 5 shards are missing: 1, 2, 5"]);
+            failed(
+                at,
+                &["worker", "merge", "--all", &files[1], &files[2]],
+                b"",
+                &["3 of 5 shards are missing: 1, 2, 5"],
+            );
         }
     }
 }
@@ -63,11 +72,25 @@ fn leaks_of_other_questions_are_refused() {
     let world = World::new(30, 30);
     let at = world.bench.dir.path();
     worked(at, &[&world.leaks()[..], &["--to", "a.arrow"]].concat(), &world.rows(0..30));
-    std::fs::write(world.bench.path("made.toml"), Made::default().recipe().replace("\"made\"\nfiles", "\"other\"\nfiles")).unwrap();
+    std::fs::write(
+        world.bench.path("made.toml"),
+        Made::default().recipe().replace("\"made\"\nfiles", "\"other\"\nfiles"),
+    )
+    .unwrap();
     worked(at, &[&world.leaks()[..], &["--to", "b.arrow"]].concat(), &world.rows(0..30));
     failed(at, &["worker", "merge", "a.arrow", "b.arrow"], b"", &["compared with other questions", "b.arrow"]);
     let bare = stream(&[batch(vec![("number", integers([1])), ("text", texts(["x"]))])]);
-    failed(at, &["worker", "leaks", "--recipe", "made.toml", "--data", "data", "--text", "es"], &bare, &["--text es", "no es"]);
-    failed(at, &["worker", "leaks", "--recipe", "made.toml", "--data", "data", "--text", "en=t"], &bare, &["no column \"t\""]);
+    failed(
+        at,
+        &["worker", "leaks", "--recipe", "made.toml", "--data", "data", "--text", "es"],
+        &bare,
+        &["--text es", "no es"],
+    );
+    failed(
+        at,
+        &["worker", "leaks", "--recipe", "made.toml", "--data", "data", "--text", "en=t"],
+        &bare,
+        &["no column \"t\""],
+    );
     failed(at, &["worker", "leaks", "--recipe", "mlrbench", "--text", "en"], &bare, &["no questions"]);
 }

@@ -25,8 +25,7 @@ fn vectors_are_those_of_a_build_for_any_split() {
     let at = folder.path();
     let all: Vec<String> = (0..1300).map(text).collect();
     let whole = grams(&all.iter().map(String::as_str).collect::<Vec<_>>());
-    let expected: Vec<Vec<u8>> =
-        (0..1300).map(|n| whole.of(n).iter().map(|x| x.cast_unsigned()).collect()).collect();
+    let expected: Vec<Vec<u8>> = (0..1300).map(|n| whole.of(n).iter().map(|x| x.cast_unsigned()).collect()).collect();
     let part = |range: std::ops::Range<usize>| {
         batch(vec![
             ("id", texts(range.clone().map(|n| n.to_string()))),
@@ -37,7 +36,8 @@ fn vectors_are_those_of_a_build_for_any_split() {
     assert_eq!(rows(&worked(at, &["worker", "embed"], &stream(&[part(0..1300)]))), expected);
     let pieces = [part(0..1), part(1..600), part(600..600), part(600..1300)];
     assert_eq!(rows(&worked(at, &["worker", "embed", "--jobs", "1"], &stream(&pieces))), expected);
-    let split: Vec<_> = pieces.iter().flat_map(|p| rows(&worked(at, &["worker", "embed"], &stream(&[p.clone()])))).collect();
+    let split: Vec<_> =
+        pieces.iter().flat_map(|p| rows(&worked(at, &["worker", "embed"], &stream(&[p.clone()])))).collect();
     assert_eq!(split, expected);
 }
 
@@ -45,7 +45,8 @@ fn vectors_are_those_of_a_build_for_any_split() {
 fn columns_are_summed_where_they_have_a_text() {
     let folder = tempfile::tempdir().unwrap();
     let missing: ArrayRef = Arc::new(StringArray::from(vec![Some("drei"), None]));
-    let asked = batch(vec![("query", integers([4, 9])), ("text_en", texts(["one", "two"])), ("text_de", missing.clone())]);
+    let asked =
+        batch(vec![("query", integers([4, 9])), ("text_en", texts(["one", "two"])), ("text_de", missing.clone())]);
     let embed = ["worker", "embed", "--role", "query", "--text", "text_en,text_de"];
     let made = read(&worked(folder.path(), &embed, &stream(&[asked])));
     let vectors = made[0].column_by_name("vector").unwrap().as_fixed_size_list().clone();
@@ -69,7 +70,9 @@ fn a_models_vectors_do_not_depend_on_the_split() {
     }
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let Some(model) = nihbuild::store::sorted_dir(&models).unwrap().into_iter().find(|f| f.join("tokenizer.json").is_file()) else {
+    let Some(model) =
+        nihbuild::store::sorted_dir(&models).unwrap().into_iter().find(|f| f.join("tokenizer.json").is_file())
+    else {
         return eprintln!("skipped: no model for worker embed");
     };
     let name = model.file_name().unwrap().to_str().unwrap().to_owned();
@@ -90,6 +93,7 @@ fn a_models_vectors_do_not_depend_on_the_split() {
     let embed = ["worker", "embed", "--recipe", "r.toml", "--models", models.to_str().unwrap()];
     let whole = rows(&worked(at, &embed, &stream(&[part(0..23)])));
     assert_eq!(whole.len(), 23);
-    let split = [0..4, 4..5, 5..23].map(|range| rows(&worked(at, &[&embed[..], &["--jobs", "2"]].concat(), &stream(&[part(range)]))));
+    let split = [0..4, 4..5, 5..23]
+        .map(|range| rows(&worked(at, &[&embed[..], &["--jobs", "2"]].concat(), &stream(&[part(range)]))));
     assert!(split.concat() == whole);
 }

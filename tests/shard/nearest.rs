@@ -112,7 +112,8 @@ fn what_an_engine_hands_on_without_notes_merges_too() {
     // Rows in any order, as after a shuffle.
     Seed::new("2").derive("shard", "shuffle").shuffle(&mut rows);
     let column = |of: fn(&(i64, i64, i64)) -> i64| integers(rows.iter().map(of));
-    let bare = stream(&[batch(vec![("query", column(|r| r.0)), ("score", column(|r| r.1)), ("number", column(|r| r.2))])]);
+    let bare =
+        stream(&[batch(vec![("query", column(|r| r.0)), ("score", column(|r| r.1)), ("number", column(|r| r.2))])]);
     assert_eq!(found(&worked(at, &["worker", "merge", "-k", "12"], &bare)), expected);
     failed(at, &["worker", "merge"], &bare, &["do not say how long", "-k N"]);
 }
@@ -158,5 +159,10 @@ fn a_worker_that_fails_says_where_in_one_line() {
     let lists = |passages: &[Vec<i8>]| search(at, &shard(passages, &(0..500).collect::<Vec<_>>(), 100), "500", "1/1");
     write("c.arrow", &lists(&passages));
     write("d.arrow", &lists(&moved));
-    failed(at, &["worker", "merge", "c.arrow", "d.arrow"], b"", &["query 0: number 3 scores", "search the shard again"]);
+    failed(
+        at,
+        &["worker", "merge", "c.arrow", "d.arrow"],
+        b"",
+        &["query 0: number 3 scores", "search the shard again"],
+    );
 }

@@ -87,7 +87,8 @@ fn rows_and_lines_give_one_sample() {
     let file: String = (0..600).map(|n| format!("{n}\t{}\n", text(n))).collect();
     std::fs::write(at.join("all.tsv"), &file).unwrap();
     let lines = worked(at, &["worker", "sample", "--recipe", "r.toml", "--lines", "all.tsv"], b"");
-    let rows = stream(&[batch(vec![("id", texts((0..600).map(|n| n.to_string()))), ("text", texts((0..600).map(text)))])]);
+    let rows =
+        stream(&[batch(vec![("id", texts((0..600).map(|n| n.to_string()))), ("text", texts((0..600).map(text)))])]);
     let streamed = worked(at, &["worker", "sample", "--recipe", "r.toml"], &rows);
     assert!(lines == streamed);
     let whole: usize = read(&lines).iter().map(|batch| batch.num_rows()).sum();
@@ -107,13 +108,19 @@ fn rows_and_lines_give_one_sample() {
     let drawn = std::fs::read_to_string(at.join("drawn.tsv")).unwrap();
     let key = Seed::new("5").derive("collection", "").bits();
     let sampling = Sampling { size: 20, ..Sampling::new(key) };
-    let [again, first] = [&drawn, &file].map(|text| collection::sample("all", text.as_bytes(), &sampling, |_| {}).unwrap());
+    let [again, first] =
+        [&drawn, &file].map(|text| collection::sample("all", text.as_bytes(), &sampling, |_| {}).unwrap());
     assert_eq!(again.passages, first.passages);
     assert_eq!(drawn.lines().count(), whole);
 
     // What an engine hands on without notes.
     let both: Vec<_> = ["1.arrow", "3.arrow"].iter().flat_map(|f| read(&std::fs::read(at.join(f)).unwrap())).collect();
-    let bare: Vec<_> = both.iter().map(|b| batch(b.schema().fields().iter().zip(b.columns()).map(|(f, c)| (f.name().as_str(), c.clone())).collect())).collect();
+    let bare: Vec<_> = both
+        .iter()
+        .map(|b| {
+            batch(b.schema().fields().iter().zip(b.columns()).map(|(f, c)| (f.name().as_str(), c.clone())).collect())
+        })
+        .collect();
     let merge = ["worker", "merge", "--kind", "sample"];
     failed(at, &merge, &stream(&bare), &["do not say how they were drawn", "--recipe"]);
     let merged = worked(at, &[&merge[..], &["--recipe", "r.toml"]].concat(), &stream(&bare));

@@ -1,8 +1,10 @@
 //! From questions and a collection in shards to the release that one machine builds.
 
-use super::streams::{batch, failed, integers, stream, texts, worked};
+use super::streams::{batch, failed, integers, piped, read, stream, texts, worked};
 use crate::mlneedle::{passage, world};
 use crate::support::{Bench, data_files};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use std::ops::Range;
 use std::path::Path;
 
@@ -130,19 +132,90 @@ fn retrieve(world: &World, passages: usize, cuts: &[usize], k: &str, embedder: &
         run(&narrow.into_iter().chain(narrowed.iter().map(String::as_str)).collect::<Vec<_>>(), b"");
         let lines = std::fs::read_to_string(at.join(&file)).unwrap().lines().count();
         assert!(lines < passages, "{lines} of {passages}");
-        let short = ["worker", "narrow", "--lists", "lists.arrow", "--text", &column, "--lines", "short.tsv", &narrowed[0]];
+        let short =
+            ["worker", "narrow", "--lists", "lists.arrow", "--text", &column, "--lines", "short.tsv", &narrowed[0]];
         if of > 1 {
             failed(at, &short, b"", &["that the lists name are nowhere", "all shards"]);
         }
     }
 }
 
+/// (number, texts) of all rows.
+fn told(bytes: &[u8]) -> Vec<(i64, Vec<String>)> {
+    let of = |batch: &arrow_array::RecordBatch| {
+        let numbers = batch.column(0).as_primitive::<Int64Type>().values().to_vec();
+        let text = |column: usize, row: usize| batch.column(column).as_string::<i32>().value(row).to_owned();
+        let row = |row: usize| (numbers[row], (1..batch.num_columns()).map(|column| text(column, row)).collect());
+        (0..batch.num_rows()).map(row).collect::<Vec<_>>()
+    };
+    read(bytes).iter().flat_map(of).collect()
+}
+
+#[test]
+fn files_of_lines_become_rows_of_what_all_hold() {
+    let world = World::new(300, 300);
+    let at = world.bench.dir.path();
+    let files = LANGUAGES.map(|(code, name)| ["--lines".to_owned(), format!("{code}=data/{name}_collection.tsv")]);
+    let all: Vec<&str> = ["worker", "rows"].into_iter().chain(files.iter().flatten().map(String::as_str)).collect();
+    assert_eq!(told(&worked(at, &all, b"")), told(&world.rows(0..300)));
+    let part = |part: &str| told(&worked(at, &[&all[..], &["--part", part]].concat(), b""));
+    let mut parts: Vec<_> = ["1/4", "2/4", "3/4", "4/4"].into_iter().flat_map(part).collect();
+    parts.sort();
+    assert_eq!(parts, told(&world.rows(0..300)));
+
+    world.bench.write("a.tsv", "\u{feff}1\t one \r\n1\ttwice\n2\ttwo\nnone\n4\t \n5\tfive\n9\tnine");
+    world.bench.write("b.tsv", &format!("0\tz\n2\tzwei\n3\t{}\n4\tvier\n5\tfuenf\n", "x".repeat(2 << 20)));
+    let row = |number: i64, texts: &[&str]| (number, texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
+    let (_, one, said) = piped(at, &["worker", "rows", "--lines", "a.tsv"], b"");
+    assert_eq!(told(&one), [row(1, &["one"]), row(2, &["two"]), row(5, &["five"]), row(9, &["nine"])]);
+    assert!(said.contains("1 lines refused: duplicate pid, first line 2"), "{said}");
+    let both = ["worker", "rows", "--lines", "en=a.tsv", "--lines", "de=b.tsv"];
+    assert_eq!(told(&worked(at, &both, b"")), [row(2, &["two", "zwei"]), row(5, &["five", "fuenf"])]);
+    world.bench.write("c.tsv", "3\tc\n2\tb\n");
+    failed(at, &["worker", "rows", "--lines", "c.tsv"], b"", &["passage 2 stands behind passage 3", "line 2 of c.tsv"]);
+    failed(
+        at,
+        &["worker", "rows", "--lines", "a.tsv", "--lines", "b.tsv"],
+        b"",
+        &["two files would be the column text"],
+    );
+}
+
+const CHECK: [&str; 8] = ["worker", "check", "--recipe", "made.toml", "--data", "near", "--lists", "lists.arrow"];
+
 #[test]
 fn the_release_from_sharded_retrieval_is_the_local_one() {
     let world = World::new(900, 1000);
     let local = world.build("data", "local");
-    retrieve(&world, 900, &[0, 140, 140, 600, 611, 900], "70", &[]);
+    retrieve(&world, 900, &[0, 140, 140, 600, 611, 900], "130", &[]);
+    let said = String::from_utf8(worked(world.bench.dir.path(), &CHECK, b"")).unwrap();
+    assert!(said.contains("questions among") && said.contains("is the build from the whole collection"), "{said}");
     same(&local, &world.build("near", "sharded"));
+}
+
+#[test]
+fn lists_that_are_too_short_for_the_build_are_refused() {
+    let world = World::new(900, 1000);
+    let at = world.bench.dir.path();
+    retrieve(&world, 900, &[0, 900], "70", &[]);
+    failed(at, &CHECK, b"", &["may end before the build does at 4k", "-k beyond 70"]);
+    // Of a few questions alone.
+    worked(
+        at,
+        &["worker", "questions", "--first", "3", "--to", "few.arrow", "--recipe", "made.toml", "--data", "data"],
+        b"",
+    );
+    worked(at, &["worker", "embed", "--role", "query", "--to", "queries.arrow", "few.arrow"], b"");
+    let vectors = worked(at, &["worker", "embed"], &world.rows(0..900));
+    worked(at, &["worker", "topk", "--queries", "queries.arrow", "-k", "300", "--to", "lists.arrow"], &vectors);
+    failed(at, &CHECK, b"", &["is not in the collection"]);
+    let few = ["worker", "check", "--recipe", "made.toml", "--data", "data", "--lists", "lists.arrow"];
+    failed(at, &few, b"", &["was not searched for", "worker questions"]);
+    world.bench.write(
+        "made.toml",
+        &Made { more: "", ..Made::default() }.recipe().replace("\"made\"\nfiles", "\"other\"\nfiles"),
+    );
+    failed(at, &few, b"", &["of other questions than the recipe's"]);
 }
 
 #[test]
