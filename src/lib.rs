@@ -104,6 +104,7 @@ pub mod report;
 pub mod reranker;
 pub mod score;
 pub mod seed;
+pub mod shard;
 pub mod show;
 pub mod source;
 pub mod stage;

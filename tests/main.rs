@@ -37,6 +37,7 @@ mod reranker;
 mod retrieved;
 mod running;
 mod score;
+mod shard;
 mod simulator;
 mod solver;
 mod squad;

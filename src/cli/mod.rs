@@ -10,10 +10,12 @@ mod new;
 mod place;
 mod report;
 mod score;
+mod shard;
 mod side;
 mod summary;
 mod verify;
 mod work;
+mod worker;
 
 use self::build::BuildArgs;
 use self::diff::DiffArgs;
@@ -51,11 +53,6 @@ enum Verb {
     Recipe(RecipeArgs),
     /// Do all of a build but its rows, and write a plan of those, for workers on many machines
     Plan(work::PlanArgs),
-    /// Make a share of the work of a plan: streams in and out, for engines and job arrays
-    Worker {
-        #[command(subcommand)]
-        work: work::Work,
-    },
     /// Make the release of a plan from the rows that its workers made
     Seal(work::SealArgs),
     /// Download what a recipe reads, check it against its pins, and keep it for builds without a network
@@ -84,6 +81,8 @@ enum Verb {
     Score(score::ScoreArgs),
     /// Write a page that shows a release, and what models scored on it
     Report(report::ReportArgs),
+    /// Do one step of work that an engine or a job array hands out: rows of a plan, or retrieval on a shard
+    Worker(worker::WorkerArgs),
     /// Print a script that completes command lines, for a shell to read
     Completions {
         /// The shell
@@ -172,7 +171,6 @@ pub fn run(cli: Cli) -> Result<bool> {
     match cli.verb {
         Verb::Recipe(args) => recipe(args),
         Verb::Plan(args) => work::plan(args),
-        Verb::Worker { work } => work::worker(work),
         Verb::Seal(args) => work::sealed(args),
         Verb::Fetch(args) => fetch(args),
         Verb::Materialize(args) => materialized(args),
@@ -189,6 +187,7 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Man(args) => complete::man(args),
         Verb::Score(args) => score::score(args),
         Verb::Report(args) => report::report(args),
+        Verb::Worker(args) => worker::worker(args),
     }
 }
 

@@ -18,7 +18,7 @@ use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::Schema;
-use clap::{Args, Subcommand};
+use clap::Args;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::PathBuf;
 
@@ -84,12 +84,6 @@ pub(super) fn plan(args: PlanArgs) -> Result<bool> {
     Ok(true)
 }
 
-#[derive(Subcommand)]
-pub(super) enum Work {
-    /// Make prompt rows: reads rows of a plan as an Arrow IPC stream on standard input, writes prompt rows to standard output
-    Render(RenderArgs),
-}
-
 #[derive(Args)]
 pub(super) struct RenderArgs {
     /// The plan: a folder or an address
@@ -111,22 +105,8 @@ pub(super) struct RenderArgs {
     jobs: Option<usize>,
 }
 
-/// Carries out a step of a worker. What goes wrong is one line, for logs of many.
-pub(super) fn worker(work: Work) -> Result<bool> {
-    std::panic::set_hook(Box::new(|panic| {
-        let line = panic.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-        eprintln!("{line}");
-    }));
-    let Work::Render(args) = work;
-    render(&args).map(|()| true).map_err(one_line)
-}
-
-/// An error as one line.
-pub(super) fn one_line(e: Error) -> Error {
-    Error::new(e.to_string().lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; "))
-}
-
-fn render(args: &RenderArgs) -> Result<()> {
+/// Makes prompt rows.
+pub(super) fn render(args: &RenderArgs) -> Result<()> {
     let place = Place::parse(&args.plan)?;
     let to = args.to.as_deref().map(Place::parse).transpose()?;
     if args.compress && to.is_none() && args.part.is_none() {

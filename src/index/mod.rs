@@ -1,6 +1,8 @@
 //! Nearest neighbours among vectors of small integers: exact scores, one order, two engines behind one interface.
 
+mod best;
 mod exact;
+mod gather;
 mod hnsw;
 
 use crate::error::{Error, Result};
@@ -9,6 +11,9 @@ use exact::Exact;
 use hnsw::Graph;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+
+pub use best::{Conflict, merge};
+pub use gather::Gather;
 
 /// Up to how many passages `auto` searches exactly.
 ///

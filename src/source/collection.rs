@@ -21,7 +21,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 /// The longest line that is taken, in bytes, without its line feed.
-const MAX_LINE: usize = 1 << 20;
+pub(crate) const MAX_LINE: usize = 1 << 20;
 
 /// Bytes that are read at once, and how many such chunks are under way. Small enough that a chunk is still in the
 /// processor's cache when its digests are taken.
@@ -46,7 +46,7 @@ impl Sampling {
     }
 
     /// How many passages are kept of each collection: an eighth more than wanted, as some may be missing in others.
-    fn kept(&self) -> usize {
+    pub fn kept(&self) -> usize {
         self.size as usize + self.size as usize / 8 + 128
     }
 }
@@ -150,7 +150,7 @@ fn fill(reader: &mut impl Read, buffer: &mut Vec<u8>) -> std::io::Result<()> {
 }
 
 /// Counts a fault, and keeps the place of the first of its kind.
-fn count(faults: &mut BTreeMap<String, (u64, String)>, what: &str, place: impl FnOnce() -> String) {
+pub(crate) fn count(faults: &mut BTreeMap<String, (u64, String)>, what: &str, place: impl FnOnce() -> String) {
     match faults.get_mut(what) {
         Some((n, _)) => *n += 1,
         None => drop(faults.insert(what.to_owned(), (1, place()))),
@@ -204,19 +204,21 @@ impl<'scope, H: Hasher + Send + 'scope> Beside<'scope, H> {
     }
 }
 
-/// A collection while it is read.
-struct Drawing {
+/// A collection while it is read, or a part of one.
+pub(crate) struct Drawing {
     key: u64,
     most: usize,
     /// The smallest (mix, pid) so far, with cleaned passage and sign of damage. Two pids never have the same mix under
     /// one key; the pid is there for the order to be whole without that.
-    kept: BTreeMap<(u64, u32), (String, Option<&'static str>)>,
+    pub(crate) kept: BTreeMap<(u64, u32), (String, Option<&'static str>)>,
     /// Was a line refused, or a passage pushed out, for its mix?
     passed_over: bool,
     /// No larger mix can be kept.
     limit: u64,
-    lines: u64,
-    dropped: BTreeMap<String, (u64, String)>,
+    /// Does the collection begin here? A byte order mark may stand before its first line alone.
+    begins: bool,
+    pub(crate) lines: u64,
+    pub(crate) dropped: BTreeMap<String, (u64, String)>,
     /// The beginning of a line that goes on in the next chunk.
     rest: Vec<u8>,
     /// The line that goes on is too long already, and its bytes are let go.
@@ -224,13 +226,14 @@ struct Drawing {
 }
 
 impl Drawing {
-    fn new(sampling: &Sampling) -> Drawing {
+    pub(crate) fn new(sampling: &Sampling) -> Drawing {
         Drawing {
             key: sampling.key,
             most: sampling.kept(),
             kept: BTreeMap::new(),
             passed_over: false,
             limit: u64::MAX,
+            begins: true,
             lines: 0,
             dropped: BTreeMap::new(),
             rest: Vec::new(),
@@ -238,8 +241,13 @@ impl Drawing {
         }
     }
 
+    /// Of a part that begins behind another one.
+    pub(crate) fn within(sampling: &Sampling) -> Drawing {
+        Drawing { begins: false, ..Drawing::new(sampling) }
+    }
+
     /// Takes in the lines that end in a chunk.
-    fn chunk(&mut self, chunk: &[u8]) {
+    pub(crate) fn chunk(&mut self, chunk: &[u8]) {
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', chunk) {
             let line = &chunk[start..end];
@@ -255,7 +263,7 @@ impl Drawing {
     }
 
     /// The collection ends; its last line may have no line feed.
-    fn end(mut self) -> Drawing {
+    pub(crate) fn end(mut self) -> Drawing {
         if self.overlong || !self.rest.is_empty() {
             self.carried();
         }
@@ -292,19 +300,18 @@ impl Drawing {
     }
 
     /// Takes in a line, without its line feed.
-    fn line(&mut self, line: &[u8]) {
+    pub(crate) fn line(&mut self, line: &[u8]) {
         self.lines += 1;
         if line.len() > MAX_LINE {
             return self.drop("line longer than 1 MiB");
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let line = if self.lines == 1 { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line) } else { line };
-        let Some(tab) = memchr::memchr(b'\t', line) else { return self.drop("no tab") };
-        let (pid, passage) = (&line[..tab], &line[tab + 1..]);
-        let Some(pid) = number(pid) else { return self.drop("pid is no number below 2^32") };
-        if is_blank_text(passage) {
-            return self.drop("blank passage");
-        }
+        let line =
+            if self.begins && self.lines == 1 { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line) } else { line };
+        let (pid, passage) = match split(line) {
+            Ok(sound) => sound,
+            Err(reason) => return self.drop(reason),
+        };
         let mix = mix(self.key, pid);
         if mix > self.limit {
             self.passed_over = true;
@@ -323,6 +330,14 @@ impl Drawing {
             self.limit = self.kept.last_key_value().map_or(0, |((mix, _), _)| *mix);
         }
     }
+}
+
+/// Pid and passage of a line, or why it is refused. Whether the passage is text is not looked at.
+pub(crate) fn split(line: &[u8]) -> std::result::Result<(u32, &[u8]), &'static str> {
+    let tab = memchr::memchr(b'\t', line).ok_or("no tab")?;
+    let pid = number(&line[..tab]).ok_or("pid is no number below 2^32")?;
+    let passage = &line[tab + 1..];
+    if is_blank_text(passage) { Err("blank passage") } else { Ok((pid, passage)) }
 }
 
 /// A pid: decimal digits alone.

@@ -19,7 +19,7 @@ pub const VERSION: u32 = 1;
 pub type ByLanguage = BTreeMap<Language, Needle>;
 
 /// The passages that may not stand beside a question, ascending.
-#[derive(Clone, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Apart {
     /// By the passage's language.
     by_language: BTreeMap<Language, Vec<u32>>,
@@ -78,59 +78,114 @@ pub fn patterns(packs: &[(Language, Pack)], by_language: &ByLanguage) -> Vec<Pat
     all
 }
 
-/// Compares every question with every passage.
-pub fn apart(plan: &Plan, questions: &[&ByLanguage], haystack: &Haystack) -> Result<Vec<Apart>> {
-    let mut all: Vec<Pattern> = Vec::new();
-    let mut owners: Vec<u32> = Vec::new();
-    for (n, by_language) in questions.iter().enumerate() {
-        let own = patterns(&plan.packs, by_language);
-        owners.extend(own.iter().map(|_| n as u32));
-        all.extend(own);
+/// Why a passage may not stand beside a question.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Reason {
+    /// It holds one of the answers.
+    Answer,
+    /// It is nearly the needle.
+    Needle,
+}
+
+/// Compares questions with passages, of which each is judged alone: any split of them gives the same.
+pub struct Comparison<'a> {
+    packs: &'a [(Language, Pack)],
+    questions: &'a [&'a ByLanguage],
+    finder: Finder,
+    /// By pattern of the finder, the question.
+    owners: Vec<u32>,
+}
+
+impl<'a> Comparison<'a> {
+    /// Of these questions.
+    pub fn new(packs: &'a [(Language, Pack)], questions: &'a [&'a ByLanguage]) -> Result<Comparison<'a>> {
+        let mut all: Vec<Pattern> = Vec::new();
+        let mut owners: Vec<u32> = Vec::new();
+        for (n, by_language) in questions.iter().enumerate() {
+            let own = patterns(packs, by_language);
+            owners.extend(own.iter().map(|_| n as u32));
+            all.extend(own);
+        }
+        Ok(Comparison { packs, questions, finder: Finder::new(&all)?, owners })
     }
-    let finder = Finder::new(&all)?;
-    let mut apart = vec![Apart::default(); questions.len()];
-    for (language, texts) in &haystack.texts {
-        let rules = plan.pack(*language).matching();
-        let normal: Vec<String> = texts.par_iter().map(|text| normalize(text)).collect();
-        let hits: Vec<Vec<u32>> = normal.par_iter().map(|text| finder.find(text, rules)).collect();
-        for (passage, hits) in hits.iter().enumerate() {
-            for hit in hits {
-                let list = apart[owners[*hit as usize] as usize].by_language.entry(*language).or_default();
-                // Several answers of a question may stand in one passage.
-                if list.last() != Some(&(passage as u32)) {
-                    list.push(passage as u32);
-                }
-            }
-        }
-        for one in &mut apart {
-            let list = one.by_language.entry(*language).or_default();
-            one.any.extend(list.iter());
-        }
+
+    /// Question, place among `texts`, and why, of passages in a language of the packs: ascending, each once.
+    pub fn found<T: AsRef<str> + Sync>(&self, language: Language, texts: &[T]) -> Vec<(u32, u32, Reason)> {
+        let Some((_, pack)) = self.packs.iter().find(|(own, _)| *own == language) else { return Vec::new() };
+        let rules = pack.matching();
+        let normal: Vec<String> = texts.par_iter().map(|text| normalize(text.as_ref())).collect();
+        let hits: Vec<Vec<u32>> = normal.par_iter().map(|text| self.finder.find(text, rules)).collect();
+        let hits = (0u32..).zip(hits).flat_map(|(passage, hits)| hits.into_iter().map(move |hit| (hit, passage)));
+        let mut all: Vec<_> = hits.map(|(hit, passage)| (self.owners[hit as usize], passage, Reason::Answer)).collect();
         let near = Near::new(normal.iter().map(String::as_str));
-        let twins: Vec<Vec<u32>> = questions
+        let twins: Vec<Vec<u32>> = self
+            .questions
             .par_iter()
-            .map(|by_language| match by_language.get(language) {
+            .map(|by_language| match by_language.get(&language) {
                 Some(needle) => near.of(&normalize(&needle.context)),
                 None => Vec::new(),
             })
             .collect();
-        for (one, twins) in apart.iter_mut().zip(twins) {
-            let list = one.by_language.entry(*language).or_default();
-            list.extend(twins);
-            list.sort_unstable();
-            list.dedup();
+        for (question, twins) in (0u32..).zip(twins) {
+            all.extend(twins.into_iter().map(|passage| (question, passage, Reason::Needle)));
+        }
+        all.par_sort_unstable();
+        // Several answers of a question may stand in one passage.
+        all.dedup();
+        all
+    }
+}
+
+/// Gathers what keeps passages apart, of all questions, in any order.
+pub struct Gathered {
+    apart: Vec<Apart>,
+}
+
+impl Gathered {
+    /// Nothing yet, of so many questions and of passages in these languages.
+    pub fn new(questions: usize, languages: impl IntoIterator<Item = Language>) -> Gathered {
+        let by_language: BTreeMap<_, _> = languages.into_iter().map(|language| (language, Vec::new())).collect();
+        Gathered { apart: vec![Apart { by_language, ..Apart::default() }; questions] }
+    }
+
+    /// A passage that may not stand beside a question.
+    pub fn add(&mut self, question: u32, language: Language, passage: u32, reason: Reason) {
+        let one = &mut self.apart[question as usize];
+        one.by_language.entry(language).or_default().push(passage);
+        if reason == Reason::Answer {
+            one.any.push(passage);
         }
     }
-    for one in &mut apart {
-        one.any.sort_unstable();
-        one.any.dedup();
-        one.leaks = one.any.len() as u64;
-        one.any.extend(one.by_language.values().flatten());
-        one.any.sort_unstable();
-        one.any.dedup();
-        one.duplicates = one.any.len() as u64 - one.leaks;
+
+    /// By question.
+    pub fn all(mut self) -> Vec<Apart> {
+        for one in &mut self.apart {
+            one.by_language.values_mut().for_each(ascending);
+            ascending(&mut one.any);
+            one.leaks = one.any.len() as u64;
+            one.any.extend(one.by_language.values().flatten());
+            ascending(&mut one.any);
+            one.duplicates = one.any.len() as u64 - one.leaks;
+        }
+        self.apart
     }
-    Ok(apart)
+}
+
+fn ascending(list: &mut Vec<u32>) {
+    list.sort_unstable();
+    list.dedup();
+}
+
+/// Compares every question with every passage.
+pub fn apart(plan: &Plan, questions: &[&ByLanguage], haystack: &Haystack) -> Result<Vec<Apart>> {
+    let comparison = Comparison::new(&plan.packs, questions)?;
+    let mut gathered = Gathered::new(questions.len(), haystack.texts.keys().copied());
+    for (language, texts) in &haystack.texts {
+        for (question, passage, reason) in comparison.found(*language, texts) {
+            gathered.add(question, *language, passage, reason);
+        }
+    }
+    Ok(gathered.all())
 }
 
 /// Finds one question's answers in any text: what certifying and cutting need.

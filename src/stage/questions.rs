@@ -23,6 +23,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Raised when other questions are admitted, or in another order, from the same files.
 pub const VERSION: u32 = 1;
 
+/// How the reason begins for which a question is refused that a larger haystack might do for.
+pub const TOO_FEW: &str = "with too few passages";
+
 /// The questions as they were read.
 pub struct Questions {
     /// Joined across languages, by the source's ids.
@@ -35,6 +38,20 @@ pub struct Questions {
     pub files: Vec<SourceFile>,
     /// What was dropped.
     pub facts: PassageFacts,
+}
+
+impl Questions {
+    /// Those that are sound in every language in which they exist, by the source's ids, in the source's order.
+    pub fn joined(&self) -> &[(String, ByLanguage)] {
+        &self.joined
+    }
+
+    /// Where a question stands in the fixed order: those in most languages first, so that cells share as many as they can; else
+    /// in a seeded order.
+    pub fn place(&self, plan: &Plan, n: usize) -> impl Ord + use<> {
+        let (id, by_language) = &self.joined[n];
+        (std::cmp::Reverse(by_language.len()), plan.seed.derive("questions", id).bits(), id.clone())
+    }
 }
 
 /// Reads a recipe's files of questions.
@@ -132,11 +149,7 @@ pub fn choose(plan: &Plan, questions: &Questions, haystack: &Haystack, counters:
             Err(reason) => *refused.entry(reason).or_default() += 1,
         }
     }
-    // Those in most languages first, so that cells share as many as they can; else in a seeded order.
-    admitted.sort_by_cached_key(|(n, _)| {
-        let (id, by_language) = &questions.joined[*n];
-        (std::cmp::Reverse(by_language.len()), plan.seed.derive("questions", id).bits(), id.clone())
-    });
+    admitted.sort_by_cached_key(|(n, _)| questions.place(plan, *n));
     let dataset = plan.recipe.source.dataset.as_ref().expect("the plan demands it");
     let needed: BTreeSet<(Language, Language)> =
         plan.grid.iter().filter_map(|file| Some((file.language, file.cell?.question))).collect();
@@ -216,7 +229,7 @@ fn judge(
         }
     }
     if !enough(plan, &apart, haystack, &counters[0], largest) {
-        return Err(format!("with too few passages to fill {largest}"));
+        return Err(format!("{TOO_FEW} to fill {largest}"));
     }
     Ok(apart)
 }

@@ -107,26 +107,66 @@ impl Ranker<'_> {
         index::Vectors { dimensions, data }
     }
 
-    /// The pivoted ranking: one list a question for every haystack.
-    pub fn pivot(&self, push: &mut dyn FnMut(&[u32]) -> Result<()>) -> Result<About> {
+    /// The languages in which a passage of the pivoted ranking may be printed, and what adds its tokens to a sum for each of them.
+    fn pivoted(&self) -> (Vec<Language>, impl Fn(u32, &mut Vec<u64>)) {
         let haystacks: Vec<In> = pairs(&self.plan.recipe).into_iter().map(|(_, haystack)| haystack).collect();
         let multilingual = haystacks.contains(&In::Multilingual);
         let all: Vec<Language> = self.plan.packs.iter().map(|(l, _)| *l).collect();
         // A passage may be printed in any of these; in a multilingual haystack, in the one that has the fewest tokens.
         let languages: Vec<Language> =
             all.into_iter().filter(|l| multilingual || haystacks.contains(&In::In(*l))).collect();
-        let tokens = |number: u32, sums: &mut Vec<u64>| {
-            sums.resize(languages.len() + 1, 0);
+        let own = languages.clone();
+        let tokens = move |number: u32, sums: &mut Vec<u64>| {
+            sums.resize(own.len() + 1, 0);
             let mut least = u64::MAX;
-            for (sum, language) in sums.iter_mut().zip(&languages) {
+            for (sum, language) in sums.iter_mut().zip(&own) {
                 let tokens = u64::from(self.counter.tokens_in(In::In(*language))[number as usize]);
                 *sum += tokens;
                 least = least.min(tokens);
             }
             // The last sum is the multilingual haystack's least.
-            let last = languages.len();
+            let last = own.len();
             sums[last] += if multilingual { least } else { u64::from(u32::MAX) };
         };
+        (languages, tokens)
+    }
+
+    /// Does the pivoted ranking of a question take no more than these, its nearest passages in order?
+    pub fn is_enough(&self, instance: usize, nearest: &[u32]) -> bool {
+        let (languages, tokens) = self.pivoted();
+        let allowed = |number: u32| self.apart[instance].allows(self.plan, languages[0], number);
+        !self.ranks_all() && self.head(nearest.iter().copied(), &tokens, &allowed).1
+    }
+
+    /// The passages of a list that a question takes: as many as fill the largest length, and a margin; whether the list holds so many.
+    fn head(
+        &self,
+        nearest: impl Iterator<Item = u32>,
+        tokens: &dyn Fn(u32, &mut Vec<u64>),
+        allowed: &dyn Fn(u32) -> bool,
+    ) -> (Vec<u32>, bool) {
+        let need = self.plan.recipe.budget.tokens(self.plan.largest());
+        let whole = self.ranks_all();
+        let (mut kept, mut sums, mut beyond) = (Vec::new(), Vec::new(), 0);
+        for number in nearest.filter(|number| allowed(*number)) {
+            kept.push(number);
+            tokens(number, &mut sums);
+            beyond += usize::from(sums.iter().all(|sum| *sum > need));
+            if beyond > MARGIN && !whole {
+                break;
+            }
+        }
+        (kept, beyond > MARGIN)
+    }
+
+    /// With needle-free twins all passages are ranked, since the next that fits in the needle's place may be far down.
+    fn ranks_all(&self) -> bool {
+        self.plan.recipe.grid.prompts.iter().flatten().any(|p| *p == PromptKind::Existence)
+    }
+
+    /// The pivoted ranking: one list a question for every haystack.
+    pub fn pivot(&self, push: &mut dyn FnMut(&[u32]) -> Result<()>) -> Result<About> {
+        let (languages, tokens) = self.pivoted();
         let first = languages[0];
         let allowed = |instance: usize, number: u32| self.apart[instance].allows(self.plan, first, number);
         self.lists("retrieve", &self.summed(), &tokens, &allowed, push)
@@ -152,8 +192,7 @@ impl Ranker<'_> {
         self.lists(&format!("retrieve {haystack}"), &self.each(haystack), &tokens, &allowed, push)
     }
 
-    /// Each question's list: as many of the nearest as fill the largest length, and a margin; with needle-free twins
-    /// all, since the next that fits in the needle's place may be far down.
+    /// Each question's list: the head of its nearest.
     fn lists(
         &self,
         label: &str,
@@ -165,11 +204,9 @@ impl Ranker<'_> {
         let queries = self.queries();
         let engine = engine(self.plan, base.len());
         let index = Index::build(engine, base)?;
-        let need = self.plan.recipe.budget.tokens(self.plan.largest());
-        let whole = self.plan.recipe.grid.prompts.iter().flatten().any(|p| *p == PromptKind::Existence);
         let mut done: Vec<Option<Vec<u32>>> = vec![None; self.instances.len()];
         let progress = Progress::new(label, self.instances.len() as u64, "questions");
-        let mut k = if whole { base.len() } else { (4 * RECALL_AT).min(base.len()) };
+        let mut k = if self.ranks_all() { base.len() } else { (4 * RECALL_AT).min(base.len()) };
         loop {
             let open: Vec<usize> = (0..done.len()).filter(|n| done[*n].is_none()).collect();
             if open.is_empty() {
@@ -179,21 +216,9 @@ impl Ranker<'_> {
             open.iter().for_each(|n| data.extend_from_slice(queries.row(*n)));
             let asked = index::Vectors { dimensions: queries.dimensions, data };
             index.top(&asked, k, |n, list| {
-                let mut sums = Vec::new();
-                let mut kept = Vec::new();
-                let mut beyond = 0;
-                for (_, number) in list {
-                    if !allowed(open[n], *number) {
-                        continue;
-                    }
-                    kept.push(*number);
-                    tokens(*number, &mut sums);
-                    beyond += usize::from(sums.iter().all(|sum| *sum > need));
-                    if beyond > MARGIN && !whole {
-                        break;
-                    }
-                }
-                if beyond > MARGIN || k == base.len() {
+                let nearest = list.iter().map(|(_, number)| *number);
+                let (kept, enough) = self.head(nearest, tokens, &|number| allowed(open[n], number));
+                if enough || k == base.len() {
                     done[open[n]] = Some(kept);
                     progress.add(1);
                 }

@@ -12,6 +12,7 @@ mod recall;
 mod report;
 mod sampler;
 mod score;
+mod sharded;
 
 use arrow_array::cast::AsArray;
 use parquet::arrow::ProjectionMask;
@@ -120,6 +121,7 @@ type Part = (&'static str, fn(&mut Figures));
 const PARTS: [Part; 9] = [
     ("mlrbench", builds),
     ("nearest", nearest::run),
+    ("sharded", sharded::run),
     ("sampler", sampler::run),
     ("mlneedle", mlneedle::run),
     ("recall", recall::run),
