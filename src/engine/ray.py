@@ -1,0 +1,36 @@
+def on_ray(args):
+    """`--workers N` runs on this machine; without it, on the cluster that `ray job submit` or RAY_ADDRESS names."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
+    where = {"address": "auto"}
+    if args.workers:
+        where = {"address": "local", "num_cpus": args.workers, "include_dashboard": False}
+        where |= {"_node_ip_address": "127.0.0.1", "_temp_dir": args.scratch}
+    ray.init(log_to_driver=False, logging_level="ERROR", **where)
+    print("ready", flush=True)
+
+    settings = ray.data.DataContext.get_current()
+    settings.enable_progress_bars = False
+    settings.retried_map_errors, settings.max_map_retries = True, 3
+    command = args.command
+
+    def work(files):
+        for file in files["file"].to_pylist():
+            for batch in rendered(command, pq.ParquetFile(file).iter_batches()):
+                yield pa.Table.from_batches([batch])
+
+    # Ray's own reader would put small files together.
+    files = [{"file": str(file)} for file in sorted(Path(args.plan, "rows").glob("*.parquet"))]
+    made = ray.data.from_items(files, override_num_blocks=len(files))
+    made = made.map_batches(work, batch_format="pyarrow", batch_size=1)
+    if args.via == "engine":
+        made.write_parquet(args.rows)
+    else:
+        receipts = made.take_all()
+        print(sum(receipt["rows"] for receipt in receipts), "rows in", len(receipts), "files")
+    ray.shutdown()
+
+
+if __name__ == "__main__":
+    carried_out(on_ray)

@@ -1,0 +1,69 @@
+"""Renders the rows of a plan: each of its files is a task, and each task has a child, `nihbuild worker render`."""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("plan", help="folder of the plan, as every worker sees it")
+    parser.add_argument("rows", help="folder for prompt rows, as every worker sees it")
+    parser.add_argument("--program", default="nihbuild", help="nihbuild, as every worker sees it")
+    parser.add_argument("--via", choices=["storage", "engine"], default="storage", help="what writes prompt rows")
+    parser.add_argument("--workers", type=int, help="tasks at a time, on this machine; left out: on the cluster")
+    parser.add_argument("--scratch", help="folder for what the engine leaves on this machine")
+    args = parser.parse_args()
+    args.command = [args.program, "worker", "render", args.plan, "--jobs", "1"]
+    args.command += ["--to", args.rows] if args.via == "storage" else []
+    return args
+
+
+def rendered(command, batches):
+    """What a child makes of batches of plan rows: batches of prompt rows, or of receipts for them."""
+    batches = iter(batches)
+    first = next(batches, None)
+    if first is None:
+        return
+
+    def feed():
+        try:
+            with child.stdin, pa.ipc.new_stream(child.stdin, first.schema) as stream:
+                stream.write(first)
+                for batch in batches:
+                    stream.write(batch)
+        except BrokenPipeError:
+            pass  # The child has ended, and its exit code says how.
+        except BaseException:
+            child.kill()  # Some of the rows must not pass for all of them.
+            raise
+
+    pipe, fault = subprocess.PIPE, None
+    with tempfile.TemporaryFile() as said:
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=said) as child:
+            threading.Thread(target=feed, daemon=True).start()
+            try:
+                yield from pa.ipc.open_stream(child.stdout)
+            except (pa.ArrowException, OSError) as error:
+                fault = error
+        said.seek(0)
+        lines = said.read().decode(errors="replace").strip().splitlines()
+    code = child.returncode
+    if code or fault:
+        last = f"ended by signal {-code}" if code < 0 else lines[-1] if lines else f"exit code {code}, {fault}"
+        raise RuntimeError(f"worker: {last}")
+
+
+def carried_out(driver):
+    """Runs the driver. Of a worker that failed as often as the engine allows, the last line is what it said."""
+    try:
+        driver(arguments())
+    except Exception as error:
+        said = re.search("RuntimeError: (worker: .*)", str(error))
+        sys.exit(said[1] if said else f"{type(error).__name__}: {error}")
