@@ -103,7 +103,7 @@
 //!
 //! # The manifest
 //!
-//! [`crate::manifest::Manifest`] documents each key. `files` are [`crate::stage::write::DataFile`], with the sums of their rows in `stats`; `sources` are the files that were read from
+//! [`crate::manifest::Manifest`] documents each key. `files` are [`crate::stage::stats::DataFile`], with the sums of their rows in `stats`; `sources` are the files that were read from
 //! outside; `packs` SHA-256 by language; `tokenizers` name, digest and added special tokens; `stages` the key of each stage (the digest of its inputs and parameters) and `outputs`
 //! the digest of what it put out; `plan` the digest of all that the recipe, the packs, the tokenizers and the flags say. `canary` is a text that belongs into no training corpus. Keys that
 //! do not apply are left out. A reader passes over keys it does not know.

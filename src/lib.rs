@@ -111,3 +111,5 @@ pub mod table;
 pub mod tokenizer;
 pub mod translator;
 pub mod verify;
+pub mod work;
+pub mod work;

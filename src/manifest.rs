@@ -10,7 +10,7 @@ use crate::stage::embed::PinFile;
 use crate::stage::ingest::SourceFile;
 use crate::stage::select::Selected;
 use crate::stage::translate::TranslationFacts;
-use crate::stage::write::DataFile;
+use crate::stage::stats::DataFile;
 use crate::story::{ANSWERERS, Answer, AnswerSpread, Mentions, SourceTask, credit, guesses, labels};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

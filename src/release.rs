@@ -3,7 +3,7 @@
 use crate::compact::{self, MADE};
 use crate::error::{Error, Result};
 use crate::manifest::Manifest;
-use crate::stage::write::DataFile;
+use crate::stage::stats::DataFile;
 use crate::table::{has_columns, schema_of};
 use crate::verify::{is_inside, read_manifest};
 use arrow_array::RecordBatch;

@@ -122,17 +122,29 @@ impl Store {
 /// Lists of numbers kept in a store entry and read one at a time, so that memory does not grow with
 /// their number.
 pub struct Lists {
-    file: File,
-    path: PathBuf,
+    kept: Kept,
     digest: Digest,
-    /// Where each list begins in the file, in bytes, and where the last one ends.
-    starts: Vec<u64>,
+}
+
+enum Kept {
+    /// In a file: where each list begins in it, in bytes, and where the last one ends.
+    File { file: File, path: PathBuf, starts: Vec<u64> },
+    /// In memory.
+    Memory(Vec<Vec<u32>>),
 }
 
 impl Lists {
     /// Number of lists.
     pub fn len(&self) -> usize {
-        self.starts.len() - 1
+        match &self.kept {
+            Kept::File { starts, .. } => starts.len() - 1,
+            Kept::Memory(lists) => lists.len(),
+        }
+    }
+
+    /// A few lists, held in memory.
+    pub fn held(lists: Vec<Vec<u32>>) -> Lists {
+        Lists { kept: Kept::Memory(lists), digest: Digest([0; 32]) }
     }
 
     /// True without lists.
@@ -143,8 +155,12 @@ impl Lists {
     /// One list.
     pub fn get(&self, n: usize) -> Result<Vec<u32>> {
         use std::os::unix::fs::FileExt;
-        let mut bytes = vec![0; (self.starts[n + 1] - self.starts[n]) as usize];
-        self.file.read_exact_at(&mut bytes, self.starts[n]).map_err(|e| Error::io("cannot read", &self.path, e))?;
+        let (file, path, starts) = match &self.kept {
+            Kept::File { file, path, starts } => (file, path, starts),
+            Kept::Memory(lists) => return Ok(lists[n].clone()),
+        };
+        let mut bytes = vec![0; (starts[n + 1] - starts[n]) as usize];
+        file.read_exact_at(&mut bytes, starts[n]).map_err(|e| Error::io("cannot read", path, e))?;
         Ok(bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
     }
 }
@@ -219,7 +235,7 @@ fn open_lists(path: &Path) -> Result<Option<Lists>> {
     for i in 0..n {
         starts.push(starts[i as usize] + 4 * number(end - 8 - 8 * (n - i))?);
     }
-    Ok(Some(Lists { file, path: path.to_owned(), digest, starts }))
+    Ok(Some(Lists { kept: Kept::File { file, path: path.to_owned(), starts }, digest }))
 }
 
 /// [`write_aside`] of a payload whose digest is put before it.

@@ -4,7 +4,7 @@ use super::thousandths;
 use crate::manifest::Manifest;
 use crate::plan::Plan;
 use crate::recipe::{Family, Length};
-use crate::stage::write::{Stats, Sums};
+use crate::stage::stats::{Stats, Sums};
 use crate::tokenizer::Tokenizer;
 use std::collections::{BTreeMap, BTreeSet};
 

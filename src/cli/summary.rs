@@ -4,7 +4,7 @@ use crate::manifest::{Manifest, Match, PassageFacts};
 use crate::pipeline::Outcome;
 use crate::plan::Plan;
 use crate::recipe::Family;
-use crate::stage::write::Stats;
+use crate::stage::stats::Stats;
 use crate::story::SourceTask;
 
 /// A share in millionths as a percentage.

@@ -29,6 +29,7 @@ mod story;
 mod supply;
 
 pub use materialize::materialize;
+pub(crate) use needle::reach;
 pub(crate) use materialize::write_file;
 pub use part::{PartFile, Parts};
 pub use read::Release;

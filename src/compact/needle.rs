@@ -11,7 +11,7 @@ use crate::recipe::Haystack as In;
 use crate::stage::assemble::RowPlan;
 use crate::stage::counter::Item;
 use crate::stage::passages::{Inputs, Rankings};
-use crate::stage::write::FileRows;
+use crate::stage::render::FileRows;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -25,7 +25,7 @@ fn is_ranked(row: &RowPlan) -> bool {
 }
 
 /// So many of the ranked passages a row needs.
-fn reach(row: &RowPlan) -> usize {
+pub(crate) fn reach(row: &RowPlan) -> usize {
     let instead = row.needle.instead.map_or(0, |rank| rank + 1);
     instead.max(row.passages + u32::from(row.needle.instead.is_some())) as usize
 }

@@ -162,6 +162,11 @@ impl Parts {
         Parts { folder: folder.to_owned(), done: BTreeMap::new() }
     }
 
+    /// The folder of the release in progress.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Enters a part that is there.
     pub fn enter(&mut self, part: PartFile) {
         self.done.insert(part.path, part.sha256);

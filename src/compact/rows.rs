@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use arrow_array::builder::{Int32Builder, ListBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use std::sync::Arc;
 pub(crate) const MADE: [&str; 3] = ["prompt", "messages", "distractor_ids"];
 
 /// What a prompt is put together from. Which of it counts depends on the file's [`Layout`](super::Layout).
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Recipe {
     /// The row of facts and frames.
     pub instance: u32,

@@ -8,7 +8,7 @@ use crate::plan::FilePlan;
 use crate::stage::assemble::RowPlan;
 use crate::stage::factoids::Inputs;
 use crate::stage::texts::PARTED;
-use crate::stage::write::FileRows;
+use crate::stage::render::FileRows;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 

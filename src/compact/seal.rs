@@ -1,6 +1,6 @@
 //! The last steps of a compact build: the index, the proof that it gives every row again, and the sums; and their check.
 
-use super::{FULL_SUMS, FileIndex, INDEX, Index, Parts, Release, RowsPart};
+use super::{FULL_SUMS, FileIndex, INDEX, Index, Layout, Parts, Release, RowsPart};
 use crate::digests::RowDigests;
 use crate::error::{Error, Result};
 use crate::fail;
@@ -9,7 +9,8 @@ use crate::manifest::Manifest;
 use crate::plan::Plan;
 use crate::report::Progress;
 use crate::stage::journal::{ASIDE, Journal};
-use crate::stage::write::{DataFile, FileRows, Rows};
+use crate::stage::stats::DataFile;
+use crate::stage::write::Shape;
 use crate::store::write_aside;
 use crate::table::{self, FileConstants};
 use crate::verify::{Bytes, Finding, list};
@@ -20,15 +21,20 @@ use std::path::Path;
 const SUMS: &str = "SHA256SUMS";
 
 /// Writes the texts and the index of a compact build, and proves that they give every row again.
-pub(crate) fn write_index<R: Rows>(plan: &Plan, rows: &R, files: &[FileRows], journal: &Journal) -> Result<()> {
+pub(crate) fn write_index(
+    plan: &Plan,
+    files: &[Shape],
+    journal: &Journal,
+    texts: impl FnOnce(&mut Parts) -> Result<Vec<Layout>>,
+) -> Result<()> {
     let mut parts = Parts::new(&journal.folder);
     journal.rows().into_iter().for_each(|part| parts.enter(part));
-    let layouts = rows.parts(files, &mut parts)?;
-    let files = files.iter().zip(layouts).map(|(rows, layout)| FileIndex {
-        path: rows.file.path(),
-        rows: RowsPart::path(&rows.file.config),
-        groups: rows.groups.iter().map(|group| group.len() as u64).collect(),
-        messages: FileConstants::of(plan, &rows.file).messages,
+    let layouts = texts(&mut parts)?;
+    let files = files.iter().zip(layouts).map(|(shape, layout)| FileIndex {
+        path: shape.file.path(),
+        rows: RowsPart::path(&shape.file.config),
+        groups: shape.groups.iter().map(|(rows, _)| *rows).collect(),
+        messages: FileConstants::of(plan, &shape.file).messages,
         layout,
     });
     let index = Index { format: super::FORMAT, files: files.collect(), parts: parts.finish() };

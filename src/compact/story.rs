@@ -11,7 +11,7 @@ use crate::stage::certify::split;
 use crate::stage::distractors;
 use crate::stage::select::voices;
 use crate::stage::stories::{Inputs, Side};
-use crate::stage::write::FileRows;
+use crate::stage::render::FileRows;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 

@@ -6,7 +6,7 @@ use super::read::Release;
 use crate::error::{Error, Result};
 use crate::manifest::Manifest;
 use crate::pipeline::beside;
-use crate::stage::write::DataFile;
+use crate::stage::stats::DataFile;
 use crate::store::{Lock, make_dir};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

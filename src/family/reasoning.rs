@@ -5,6 +5,7 @@ use crate::fail;
 use crate::language::{Kind, Pack};
 use crate::recipe::Strategy;
 use crate::story::{Answer, Direction, Question, SourceTask, Story, Way};
+use serde::{Deserialize, Serialize};
 
 /// Where the context begins in a prompt.
 pub const CONTEXT: &str = "<context>\n";
@@ -157,7 +158,7 @@ impl Voices<'_> {
 }
 
 /// A story with its answer, as a few-shot prompt shows it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Example {
     /// `qa3-e00017`: the task, and its number in the pool of examples.
     pub id: String,

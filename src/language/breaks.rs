@@ -13,6 +13,7 @@
 //! line; any other text is answered too, with no promise but that positions are characters of it.
 
 use super::quotes::{Quotes, is_dash, may_open, opens_aside};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
@@ -35,7 +36,7 @@ pub struct Marks<'a> {
 }
 
 /// A place between two sentences, or behind the last one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Break {
     /// The byte after the sentence's last mark and what closes behind it, before the white space.
     pub end: usize,

@@ -1,6 +1,7 @@
 //! The path of the factoid family: one sentence hidden in running text, at every depth of every length.
 
-use super::{Finished, Goal, Made, Outcome, Stages, beside, identity};
+use super::seal::Described;
+use super::{Ending, Goal, Made, Outcome, Stages, identity, reach};
 use crate::error::Result;
 use crate::language::Language;
 use crate::manifest::TextFacts;
@@ -8,13 +9,13 @@ use crate::plan::{FilePlan, Plan, slots as grid};
 use crate::report::Stopwatch;
 use crate::stage::embed::Pins;
 use crate::stage::factoids::Inputs;
-use crate::stage::journal::Journal;
 use crate::stage::slots::{InText, Placed, Prepared, place};
 use crate::stage::texts::{self, Texts};
-use crate::stage::write::{FileRows, write};
+use crate::stage::render::FileRows;
 use crate::store::Key;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Raised when the same texts and needles give other rows.
 const VERSION: u32 = 1;
@@ -48,24 +49,16 @@ pub(super) fn build(plan: &Plan, goal: Goal<'_>) -> Result<Made> {
     let inputs = Inputs::new(plan, &texts, needles, &placed);
     let rows = |file: &FilePlan| FileRows::in_groups(file.clone(), inputs.rows(file), GROUP_BYTES);
     let files: Vec<FileRows> = plan.files.iter().map(rows).collect();
-    let folder = match goal {
-        Goal::Release(folder) => folder,
-        Goal::Rows(chosen) => return Made::rows(plan, &inputs, &files, chosen),
-    };
-    let partial = beside(&folder, "partial");
-    let journal = Journal::open(&partial, &identity)?;
-    write(plan, &inputs, &files, &journal)?;
-    watch.lap("write");
-    let facts = |(language, running): (&Language, &texts::Running)| {
+    let facts = |(language, running): (&Language, &Arc<texts::Running>)| {
         (language.to_string(), described(plan, *language, running, placed.get(language)))
     };
     let all = texts.by_language.iter().map(facts).collect();
     let outputs = BTreeMap::from([("texts".to_owned(), texts.digest)]);
-    let finished =
-        Finished { plan, stages, outputs, pins, sources: texts.files.clone(), identity, more_pins: Vec::new() };
-    let mut manifest = finished.describe(&journal)?;
+    let pins = pins.used();
+    let sources = texts.files.clone();
+    let mut manifest = Described { plan, stages: &stages, outputs, pins: &pins, sources, identity }.manifest();
     manifest.texts = all;
-    finished.outcome(manifest, &journal, &partial, folder, watch)
+    reach(plan, &inputs, &files, Ending { manifest, pins, ids: None }, goal, watch)
 }
 
 /// What the manifest says of a text and of the needles in it.
@@ -102,7 +95,7 @@ fn key(plan: &Plan, texts: &Texts) -> Key {
 }
 
 /// The needles of the recipe, by their place in it.
-fn prepare(plan: &Plan) -> BTreeMap<u32, Prepared> {
+pub(crate) fn prepare(plan: &Plan) -> BTreeMap<u32, Prepared> {
     let numbered = plan.recipe.needles.iter().enumerate();
     numbered
         .map(|(n, factoid)| {

@@ -1,32 +1,33 @@
-//! The whole path from recipe to release, one call a stage; one module a family.
+//! The whole path from recipe to release, one call a stage; one module a family. From fitted rows on, all families go the same
+//! way: the rows are rendered and the release is sealed, here or by workers elsewhere.
 
 pub mod factoid;
 pub mod passage;
 pub mod reasoning;
+mod seal;
 
-use crate::card;
-use crate::compact;
-use crate::digests::{self, RowDigests};
+pub(crate) use seal::Ending;
+
+use crate::compact::Parts;
+use crate::digests::RowDigests;
 use crate::error::{Error, Result};
 use crate::fail;
-use crate::family::factoid::JUDGE;
-use crate::hash::{Digest, release_digest};
-use crate::manifest::{self, FORMAT, Manifest, Match};
+use crate::hash::Digest;
+use crate::manifest::{self, Manifest, Match};
 use crate::plan::{FilePlan, Plan};
-use crate::provenance;
 use crate::recipe::{EmbedderName, Family, SourceKind};
 use crate::report::Stopwatch;
 use crate::source::locate::{self, Locator};
 use crate::stage::assemble::RowPlan;
-use crate::stage::embed::{PinFile, Pins};
+use crate::stage::embed::Pins;
 use crate::stage::ingest::{self, SourceFile};
-use crate::stage::journal::Journal;
-use crate::stage::write::{self, DataFile, FileRows, Rows};
+use crate::stage::render::{self, FileRows, Rows};
+use crate::stage::write::{Here, Shape};
 use crate::stage::{haystack, questions, texts};
-use crate::store::{Key, Lists, Lock, Store, sync_dir, write_aside};
-use crate::table::SCHEMA;
+use crate::store::{Key, Lists, Lock, Store};
 use crate::tokenizer::Tokenizer;
 use crate::verify::check_sums;
+use crate::work::{self, Divided};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -54,6 +55,14 @@ impl Outcome {
     }
 }
 
+/// A release that is there already: it must be sound and of this plan.
+pub(crate) fn there(plan: &Plan, identity: &Digest, folder: PathBuf, watch: Stopwatch) -> Result<Outcome> {
+    match Outcome::there(plan, identity, folder, watch)? {
+        Made::Release(outcome) => Ok(*outcome),
+        _ => unreachable!("a release is there"),
+    }
+}
+
 /// Builds a release.
 pub fn build(plan: &Plan) -> Result<Outcome> {
     build_with(plan, &Store::new(plan.options.out.join("store")))
@@ -66,7 +75,19 @@ pub fn build_with(plan: &Plan, store: &Store) -> Result<Outcome> {
     let _lock = Lock::take(&lock_file(&folder))?;
     match make(plan, store, Goal::Release(folder))? {
         Made::Release(outcome) => Ok(*outcome),
-        Made::Rows(_) => unreachable!("a release was asked for"),
+        _ => unreachable!("a release was asked for"),
+    }
+}
+
+/// Does all of a build that comes before its rows, and writes what workers make them of.
+///
+/// # Errors
+///
+/// As [`build`]; and where the folder holds another plan.
+pub fn plan_rows(plan: &Plan, store: &Store, target: &work::Target) -> Result<work::PlanFile> {
+    match make(plan, store, Goal::Plan(target))? {
+        Made::Plan(file) => Ok(*file),
+        _ => unreachable!("a plan was asked for"),
     }
 }
 
@@ -77,7 +98,7 @@ pub type Chosen = BTreeMap<String, BTreeSet<usize>>;
 pub fn rows_of(plan: &Plan, store: &Store, chosen: &Chosen) -> Result<Vec<(String, usize, RowDigests)>> {
     match make(plan, store, Goal::Rows(chosen))? {
         Made::Rows(rows) => Ok(rows),
-        Made::Release(_) => unreachable!("rows were asked for"),
+        _ => unreachable!("rows were asked for"),
     }
 }
 
@@ -87,27 +108,54 @@ enum Goal<'a> {
     Release(PathBuf),
     /// These rows alone.
     Rows(&'a Chosen),
+    /// A plan folder, for workers.
+    Plan(&'a work::Target),
 }
 
 enum Made {
     Release(Box<Outcome>),
     Rows(Vec<(String, usize, RowDigests)>),
+    Plan(Box<work::PlanFile>),
 }
 
-impl Made {
-    /// The chosen of the rows that the path has come to.
-    fn rows<R: Rows>(plan: &Plan, maker: &R, files: &[FileRows], chosen: &Chosen) -> Result<Made> {
-        let mut made = Vec::new();
-        for file in files {
-            let path = file.file.path();
-            let Some(places) = chosen.get(&path) else { continue };
-            let all = file.groups.iter().flatten().enumerate();
-            let (places, rows): (Vec<usize>, Vec<RowPlan>) = all.filter(|(n, _)| places.contains(n)).unzip();
-            let digests = write::digests(plan, maker, &file.file, &rows)?;
-            made.extend(places.into_iter().zip(digests).map(|(n, digests)| (path.clone(), n, digests)));
+/// Comes to the goal from rows that are fitted.
+fn reach<R: Divided>(
+    plan: &Plan,
+    rows: &R,
+    files: &[FileRows],
+    ending: Ending,
+    goal: Goal<'_>,
+    watch: Stopwatch,
+) -> Result<Made> {
+    match goal {
+        Goal::Rows(chosen) => chosen_rows(plan, rows, files, chosen).map(Made::Rows),
+        Goal::Plan(target) => work::make::write(plan, rows, files, &ending, target).map(|f| Made::Plan(Box::new(f))),
+        Goal::Release(folder) => {
+            let shapes: Vec<Shape> = files.iter().map(Shape::of).collect();
+            let here = Here { plan, rows, files };
+            let texts = |parts: &mut Parts| rows.parts(files, parts);
+            ending.seal(plan, &here, &shapes, texts, folder, watch).map(|outcome| Made::Release(Box::new(outcome)))
         }
-        Ok(Made::Rows(made))
     }
+}
+
+/// The chosen of the rows that a path has come to.
+fn chosen_rows<R: Rows>(
+    plan: &Plan,
+    maker: &R,
+    files: &[FileRows],
+    chosen: &Chosen,
+) -> Result<Vec<(String, usize, RowDigests)>> {
+    let mut made = Vec::new();
+    for file in files {
+        let path = file.file.path();
+        let Some(places) = chosen.get(&path) else { continue };
+        let all = file.groups.iter().flatten().enumerate();
+        let (places, rows): (Vec<usize>, Vec<RowPlan>) = all.filter(|(n, _)| places.contains(n)).unzip();
+        let digests = render::digests(plan, maker, &file.file, &rows)?;
+        made.extend(places.into_iter().zip(digests).map(|(n, digests)| (path.clone(), n, digests)));
+    }
+    Ok(made)
 }
 
 fn make(plan: &Plan, store: &Store, goal: Goal<'_>) -> Result<Made> {
@@ -272,161 +320,4 @@ fn there_already(plan: &Plan, identity: &Digest, folder: &Path) -> Result<Manife
             .help("remove the folder and build again"));
     }
     Ok(manifest)
-}
-
-/// What a finished build says of itself in every family.
-struct Finished<'a> {
-    plan: &'a Plan,
-    stages: Stages,
-    /// Digests of stages' outputs.
-    outputs: BTreeMap<String, Digest>,
-    pins: Pins<'a>,
-    sources: Vec<SourceFile>,
-    identity: Digest,
-    /// Pins beside the vectors, which are in the release's folder already.
-    more_pins: Vec<PinFile>,
-}
-
-impl Finished<'_> {
-    /// The manifest, with what only one family has left empty.
-    fn describe(&self, journal: &Journal) -> Result<Manifest> {
-        let plan = self.plan;
-        let done = journal.done();
-        let files: Vec<DataFile> = plan.files.iter().map(|file| done[&file.path()].clone()).collect();
-        if let Some(file) = files.iter().find(|file| file.stats.over > 0) {
-            fail!(
-                "{} holds {} prompts over their budget: this is a bug, no release was written",
-                file.path,
-                file.stats.over
-            );
-        }
-        let release = &plan.recipe.release;
-        let filter = plan.is_narrowed().then(|| {
-            let mut filter = plan.options.filter.clone();
-            filter.limit = (plan.instances() < plan.total()).then_some(plan.instances());
-            filter
-        });
-        Ok(Manifest {
-            format: FORMAT,
-            name: release.name.0.clone(),
-            version: release.version.0.clone(),
-            family: plan.family.name().to_owned(),
-            nihbuild: env!("CARGO_PKG_VERSION").to_owned(),
-            date: release.date.clone(),
-            licence: release.licence.clone(),
-            canary: manifest::canary(&release.name.0, &release.version.0),
-            plan: self.identity,
-            seed_digest: plan.seed.digest(),
-            other_seed: plan.options.seed.is_some(),
-            filter,
-            rows_digest: release_digest(files.iter().map(|f| (f.path.as_str(), f.rows_digest))),
-            rows: files.iter().map(|f| f.rows).sum(),
-            tokens: files.iter().map(|f| f.stats.tokens).sum(),
-            files,
-            sources: self.sources.clone(),
-            source_licences: plan.licences.clone(),
-            errata: plan.recipe.errata.clone(),
-            packs: plan.packs.iter().map(|(l, pack)| (l.to_string(), pack.digest())).collect(),
-            stages: self.stages.iter().map(|(name, key)| (name.clone(), key.digest())).collect(),
-            pins: self.pins.files().chain(&self.more_pins).cloned().collect(),
-            outputs: self.outputs.clone(),
-            recipe_sha256: Some(Digest::of(plan.resolved())),
-            instances: BTreeMap::new(),
-            refused: BTreeMap::new(),
-            starts: BTreeMap::new(),
-            answerers: BTreeMap::new(),
-            distinct_sentences: BTreeMap::new(),
-            tokenizers: plan.ledger.facts(),
-            texts: BTreeMap::new(),
-            passages: None,
-            differences: None,
-            translations: BTreeMap::new(),
-        })
-    }
-
-    /// Publishes, and says what the build came to.
-    fn outcome(
-        &self,
-        manifest: Manifest,
-        journal: &Journal,
-        partial: &Path,
-        folder: PathBuf,
-        mut watch: Stopwatch,
-    ) -> Result<Made> {
-        self.publish(&manifest, journal, partial, &folder)?;
-        watch.lap("publish");
-        let accepted = manifest::compare(&manifest)?;
-        Ok(Made::Release(Box::new(Outcome { folder, manifest, accepted, was_there: false, watch })))
-    }
-
-    /// Errata of this version name rows that it has; a part of a release holds but some of them.
-    fn errata(&self, journal: &Journal) -> Result<()> {
-        let recipe = &self.plan.recipe;
-        let open: Vec<&String> = recipe
-            .errata
-            .iter()
-            .filter(|erratum| erratum.is_open(&recipe.release.version))
-            .flat_map(|erratum| &erratum.rows)
-            .collect();
-        if open.is_empty() || self.plan.is_narrowed() || self.plan.options.seed.is_some() {
-            return Ok(());
-        }
-        let digests = journal.digests();
-        let known: BTreeSet<&String> = digests.values().flat_map(|file| file.rows.iter().map(|(id, _)| id)).collect();
-        match open.iter().find(|id| !known.contains(*id)) {
-            Some(id) => Err(Error::new(format!("errata.rows names {id:?}, and the release has no such row"))
-                .at("[[errata]]")
-                .help("mend the id; or, where this version no longer has the row, say so with fixed = \"VERSION\"")),
-            None => Ok(()),
-        }
-    }
-
-    /// Adds what is not data, then makes the folder a release by renaming it.
-    fn publish(&self, manifest: &Manifest, journal: &Journal, partial: &Path, folder: &Path) -> Result<()> {
-        let plan = self.plan;
-        self.errata(journal)?;
-        let mut texts: BTreeMap<String, String> = BTreeMap::new();
-        texts.insert("recipe.toml".to_owned(), plan.resolved());
-        texts.extend(card::files(plan, manifest));
-        if plan.family == Family::Factoid {
-            texts.insert("judge.json".to_owned(), JUDGE.to_owned());
-        }
-        let json = serde_json::to_string_pretty(manifest).expect("a manifest is plain data");
-        texts.insert("manifest.json".to_owned(), json + "\n");
-        for (language, pack) in &plan.packs {
-            texts.insert(format!("packs/{language}.toml"), pack.file().to_owned());
-        }
-        if !plan.packs.iter().any(|(l, _)| l.code() == "en") {
-            // English reads bAbI and may give the instructions.
-            texts.insert("packs/en.toml".to_owned(), plan.english.file().to_owned());
-        }
-        let mut sums: BTreeMap<String, Digest> = manifest.files.iter().map(|f| (f.path.clone(), f.sha256)).collect();
-        for (name, text) in &texts {
-            sums.insert(name.clone(), Digest::of(text));
-        }
-        for pin in self.pins.files() {
-            self.pins.publish(pin, partial)?;
-            sums.insert(pin.path.clone(), pin.sha256);
-        }
-        for pin in &self.more_pins {
-            sums.insert(pin.path.clone(), pin.sha256);
-        }
-        let names: Vec<String> = SCHEMA.fields().iter().map(|field| field.name().clone()).collect();
-        sums.extend(digests::write(partial, &journal.digests(), &names)?);
-        let statement = provenance::statement(manifest, &sums);
-        sums.insert(provenance::FILE.to_owned(), Digest::of(&statement));
-        texts.insert(provenance::FILE.to_owned(), statement);
-        let lines: String = sums.iter().map(|(name, digest)| format!("{digest}  {name}\n")).collect();
-        texts.insert("SHA256SUMS".to_owned(), lines);
-        for (name, text) in &texts {
-            write_aside(&partial.join(name), |out| out.write_all(text.as_bytes()))?;
-        }
-        if plan.options.compact {
-            compact::seal(partial)?;
-        }
-        journal.remove()?;
-        sync_dir(partial)?;
-        std::fs::rename(partial, folder).map_err(|e| Error::io("cannot rename to", folder, e))?;
-        sync_dir(folder.parent().expect("a release has a parent"))
-    }
 }

@@ -1,6 +1,7 @@
 //! The path of the passage family: questions and their passages, among the passages most like the question.
 
-use super::{Drift, Finished, Goal, Made, Outcome, Stages, beside, identity};
+use super::seal::Described;
+use super::{Drift, Ending, Goal, Made, Outcome, Stages, identity, reach};
 use crate::embedder::Role;
 use crate::error::Result;
 use crate::hash::Digest;
@@ -14,12 +15,11 @@ use crate::stage::assemble::RowPlan;
 use crate::stage::counter::Counter;
 use crate::stage::embed::{Pins, Texts, Vectors};
 use crate::stage::haystack::{self, Haystack};
-use crate::stage::journal::Journal;
 use crate::stage::leaks;
 use crate::stage::passages::{self, Inputs, Rankings, haystacks};
 use crate::stage::questions::{self, Chosen, Questions};
 use crate::stage::rank::{self, About, Ranker, question_languages};
-use crate::stage::write::{FileRows, write};
+use crate::stage::render::FileRows;
 use crate::store::{Key, Lists, Store};
 use rayon::prelude::*;
 use serde_json::json;
@@ -46,24 +46,16 @@ pub(super) fn build(plan: &Plan, store: &Store, goal: Goal<'_>) -> Result<Made> 
     let inputs = Inputs::new(plan, &chosen.instances, &chosen.apart, &counters, &ranked.rankings);
     let files = rows(plan, &chosen, &inputs)?;
     watch.lap("fit");
-    let folder = match goal {
-        Goal::Release(folder) => folder,
-        Goal::Rows(chosen) => return Made::rows(plan, &inputs, &files, chosen),
-    };
-    let partial = beside(&folder, "partial");
-    let journal = Journal::open(&partial, &identity)?;
-    write(plan, &inputs, &files, &journal)?;
-    watch.lap("write");
-    let facts = read.facts(&chosen, &ranked.about);
     let mut sources = read.questions.files.clone();
     sources.extend(read.haystack.files.clone());
     let mut outputs = store.outputs(&ranked.stages);
     outputs.insert("haystack".to_owned(), read.haystack.digest);
     outputs.insert("choose".to_owned(), instances_digest(&chosen));
-    let finished = Finished { plan, stages: ranked.stages, outputs, pins, sources, identity, more_pins: Vec::new() };
-    let mut manifest = finished.describe(&journal)?;
-    manifest.passages = Some(facts);
-    finished.outcome(manifest, &journal, &partial, folder, watch)
+    let pins = pins.used();
+    let described = Described { plan, stages: &ranked.stages, outputs, pins: &pins, sources, identity };
+    let mut manifest = described.manifest();
+    manifest.passages = Some(read.facts(&chosen, &ranked.about));
+    reach(plan, &inputs, &files, Ending { manifest, pins, ids: None }, goal, watch)
 }
 
 /// How many prompts a fresh embedding would change; see [`Drift`].

@@ -1,6 +1,7 @@
 //! The path of the reasoning family: stories, spread over haystacks of distractors.
 
-use super::{Drift, Finished, Goal, Made, Outcome, Stages, beside, identity};
+use super::seal::Described;
+use super::{Drift, Ending, Goal, Made, Outcome, Stages, identity, reach};
 use crate::embedder::{Role, dot, ngram};
 use crate::error::{Error, Result};
 use crate::family::reasoning::Example;
@@ -17,14 +18,13 @@ use crate::stage::assemble::{Bounding, RowPlan, Sizes, fit, local_story, shorten
 use crate::stage::authored::author;
 use crate::stage::embed::{self, PinFile, Pins, Texts, Vectors};
 use crate::stage::ingest::{Ingested, ingest};
-use crate::stage::journal::Journal;
 use crate::stage::localize::{self, Lines};
 use crate::stage::natural::{self, Natural};
-use crate::stage::retrieved::{Known, Retrievers};
+use crate::stage::retrieved::{Known, Retrievers, numbered};
 use crate::stage::select::{self, Selected, select, voices};
 use crate::stage::stories::{Inputs, Ranked, Side, holds};
 use crate::stage::translate::{Told, translate};
-use crate::stage::write::{FileRows, write};
+use crate::stage::render::FileRows;
 use crate::stage::{distractors, examples, retrieve};
 use crate::store::{Key, Lists, Store};
 use crate::story::SourceTask;
@@ -78,42 +78,38 @@ pub(super) fn build(plan: &Plan, store: &Store, goal: Goal<'_>) -> Result<Made> 
     let inputs = Inputs {
         plan,
         instances: &selected.instances,
+        first: 0,
         sizes: &primary,
         examples: &examples,
         sides: &sides,
         retrievers: retrievers.as_ref(),
     };
-    let folder = match goal {
-        Goal::Release(folder) => folder,
-        Goal::Rows(chosen) => return Made::rows(plan, &inputs, &files, chosen),
-    };
-    let partial = beside(&folder, "partial");
-    let journal = Journal::open(&partial, &identity)?;
-    let mut more_pins = Vec::new();
-    for (what, asked) in
-        [("translations", told.as_ref().map(|t| &t.translator)), ("passages written", free.author.as_ref())]
-    {
-        let pinned = asked.map(|translator| translator.pin(&partial)).transpose()?.flatten();
-        let what = what.to_owned();
-        more_pins.extend(pinned.map(|(path, bytes, sha256)| PinFile { path, what, bytes, sha256 }));
+    let mut all = pins.used();
+    if !matches!(goal, Goal::Rows(_)) {
+        // What services and programs said goes through the store, where the release's other pins lie.
+        let kept = plan.options.out.join("store");
+        let mut keep = |what: &str, pinned: Option<(String, u64, Digest)>| {
+            let pin = |(path, bytes, sha256)| PinFile { path, what: what.to_owned(), bytes, sha256 };
+            all.extend(pinned.map(pin).map(|pin| (pin.clone(), kept.join(&pin.path))));
+        };
+        for (what, asked) in
+            [("translations", told.as_ref().map(|t| &t.translator)), ("passages written", free.author.as_ref())]
+        {
+            keep(what, asked.map(|translator| translator.pin(&kept)).transpose()?.flatten());
+        }
+        if let Some(command) = retrievers.as_ref().and_then(|retrievers| retrievers.command.as_ref()) {
+            // All scores first, of finished files too: they are the pin.
+            inputs.ask(&files)?;
+            watch.lap("rerank");
+            keep("scores of sentences", command.lock().unwrap_or_else(|e| e.into_inner()).pin(&kept)?);
+        }
     }
-    if let Some(command) = retrievers.as_ref().and_then(|retrievers| retrievers.command.as_ref()) {
-        // All scores first, of finished files too: they are the pin.
-        inputs.ask(&files)?;
-        watch.lap("rerank");
-        let pinned = command.lock().unwrap_or_else(|e| e.into_inner()).pin(&partial)?;
-        let what = "scores of sentences".to_owned();
-        more_pins.extend(pinned.map(|(path, bytes, sha256)| PinFile { path, what, bytes, sha256 }));
-    }
-    write(plan, &inputs, &files, &journal)?;
-    watch.lap("write");
     let distinct = lines.iter().filter(|((_, kind), _)| *kind == Kind::Synthetic);
     let distinct = distinct.map(|((language, _), lines)| (language.to_string(), lines.len() as u64)).collect();
     let mut sources = ingested.files.clone();
     sources.extend(free.passages.values().flat_map(|n| n.files.clone()));
     let outputs = store.outputs(&stages);
-    let finished = Finished { plan, stages, outputs, pins, sources, identity, more_pins };
-    let mut manifest = finished.describe(&journal)?;
+    let mut manifest = Described { plan, stages: &stages, outputs, pins: &all, sources, identity }.manifest();
     for instance in &selected.instances {
         *manifest.instances.entry(instance.source_task()).or_default() += 1;
     }
@@ -124,7 +120,7 @@ pub(super) fn build(plan: &Plan, store: &Store, goal: Goal<'_>) -> Result<Made> 
     manifest.passages = free.facts();
     manifest.differences = ingested.differences.clone();
     manifest.translations = told.map(|told| told.facts).unwrap_or_default();
-    finished.outcome(manifest, &journal, &partial, folder, watch)
+    reach(plan, &inputs, &files, Ending { manifest, pins: all, ids: None }, goal, watch)
 }
 
 /// The synthetic passages that a translation must be able to tell; none without one.
@@ -168,9 +164,7 @@ fn retrievers<'a>(
     };
     for (side, lines) in lines {
         if files.iter().any(|file| (file.haystack, file.kind) == *side) {
-            let mut sentences: Vec<(u32, &str)> = lines.iter().map(|(line, (_, n))| (*n, *line)).collect();
-            sentences.sort_unstable();
-            let sentences: Vec<&str> = sentences.into_iter().map(|(_, line)| line).collect();
+            let sentences = numbered(lines);
             let what = format!("{} sentences {}", side.1.name(), side.0);
             let known = known(what, &sentences, &mut made.bm25)?;
             made.pools.insert(*side, (lines, known));
@@ -500,7 +494,7 @@ fn pools(plan: &Plan, store: &Store, keys: &Keys, passages: &[Passage], free: &F
 }
 
 /// Which ranking a file uses.
-fn ranking_of(plan: &Plan, language: Language, kind: Kind) -> Option<Language> {
+pub(crate) fn ranking_of(plan: &Plan, language: Language, kind: Kind) -> Option<Language> {
     (kind != Kind::Noise && plan.recipe.retrieval.ranking == Ranking::PerLanguage).then_some(language)
 }
 
@@ -698,15 +692,20 @@ fn read_pools<'a>(plan: &Plan, pools: &'a Pools) -> Result<BTreeMap<(Language, K
     let mut lines = BTreeMap::new();
     for (&(language, kind), pool) in pools {
         if is_written(plan, language, kind) {
-            let pack = plan.pack(language);
-            let read = match kind {
-                Kind::Synthetic => localize::read_back(pool, pack)?,
-                Kind::Noise | Kind::Natural | Kind::Written => localize::check_clean(pool, pack, plan.tells_late())?,
-            };
-            lines.insert((language, kind), read);
+            lines.insert((language, kind), read_pool(plan, language, kind, pool)?);
         }
     }
     Ok(lines)
+}
+
+/// Reads a pool's lines back.
+pub(crate) fn read_pool<'a>(plan: &Plan, language: Language, kind: Kind, pool: &'a LocalPool) -> Result<Lines<'a>> {
+    match kind {
+        Kind::Synthetic => localize::read_back(pool, plan.pack(language)),
+        Kind::Noise | Kind::Natural | Kind::Written => {
+            localize::check_clean(pool, plan.pack(language), plan.tells_late())
+        }
+    }
 }
 
 /// Counts of lines are added: each tokenizer that bounds a prompt must tokenise lines apart.

@@ -96,6 +96,14 @@ fn stated_place(name: &Name, stated: &str, options: &Options) -> Result<PathBuf>
     })
 }
 
+/// The file of a tokenizer; none of an embedded one.
+pub(crate) fn file(name: &Name, stated: Option<&TokenizerFile>, options: &Options) -> Result<Option<PathBuf>> {
+    match Tokenizer::EMBEDDED.contains(&name.0.as_str()) {
+        true => Ok(None),
+        false => place(name, stated, options).map(Some),
+    }
+}
+
 /// Where a tokenizer's file is.
 fn place(name: &Name, file: Option<&TokenizerFile>, options: &Options) -> Result<PathBuf> {
     if let Some(path) = options.tokenizers.get(&name.0) {

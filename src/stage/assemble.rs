@@ -10,6 +10,7 @@ use crate::recipe::{Order, Position, Strategy};
 use crate::record::{Instance, LocalPool, NeedleSpan, Row};
 use crate::seed::mix;
 use crate::tokenizer::Tokenizer;
+use serde::{Deserialize, Serialize};
 
 /// How a row comes out before it is rendered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +39,7 @@ pub struct NeedlePlan {
 }
 
 /// Tokens of the parts of a story's prompt in one language.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Sizes {
     /// Tokens and bytes of head, facts and tail together.
     pub fixed_tokens: u32,

@@ -9,6 +9,7 @@ use crate::recipe::{Bound, Haystack as In, Length, PromptKind};
 use crate::record::Needle;
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A passage of the haystack in one language.
@@ -37,6 +38,14 @@ pub struct Counter<'a> {
     pub(crate) haystack: &'a Haystack,
 }
 
+/// Counts of some passages, for whoever has but these.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Counted {
+    lines: Vec<(Language, Vec<u32>)>,
+    closing: Vec<(Language, Vec<i8>)>,
+    labels: Vec<u32>,
+}
+
 /// A passage's line without its label.
 pub(super) fn line(text: &str) -> String {
     format!(" {text}\n")
@@ -51,7 +60,7 @@ impl<'a> Counter<'a> {
     /// Counts a haystack's passages.
     fn new(plan: &Plan, tokenizer: &Tokenizer, haystack: &'a Haystack) -> Result<Counter<'a>> {
         check_seams(tokenizer, haystack)?;
-        let first = plan.recipe.prompt.first_label.unwrap_or(1) as usize;
+        let first = first_label(plan);
         let mut lines: BTreeMap<Language, Vec<u32>> = BTreeMap::new();
         let mut closing = BTreeMap::new();
         for (language, texts) in &haystack.texts {
@@ -69,6 +78,35 @@ impl<'a> Counter<'a> {
         }
         let added = i64::from(plan.ledger.added(tokenizer));
         Ok(Counter { tokenizer: tokenizer.clone(), added, lines, closing, labels, first, least, haystack })
+    }
+
+    /// The counts of some passages, and of as many labels as they and a needle can have.
+    pub fn counted(&self, passages: &[u32]) -> Counted {
+        fn of<T: Copy>(all: &BTreeMap<Language, Vec<T>>, passages: &[u32]) -> Vec<(Language, Vec<T>)> {
+            all.iter().map(|(l, each)| (*l, passages.iter().map(|n| each[*n as usize]).collect())).collect()
+        }
+        Counted {
+            lines: of(&self.lines, passages),
+            closing: of(&self.closing, passages),
+            labels: self.labels[..passages.len() + 2].to_vec(),
+        }
+    }
+
+    /// The primary tokenizer's counter of a haystack whose passages were counted before.
+    pub fn again(plan: &Plan, haystack: &'a Haystack, counted: Counted) -> Counter<'a> {
+        let tokenizer = plan.ledger.primary();
+        let lines: BTreeMap<Language, Vec<u32>> = counted.lines.into_iter().collect();
+        let least = |n: usize| lines.values().map(|tokens| tokens[n]).min().unwrap_or(0);
+        Counter {
+            tokenizer: tokenizer.clone(),
+            added: i64::from(plan.ledger.added(tokenizer)),
+            least: (0..haystack.ids.len()).map(least).collect(),
+            lines,
+            closing: counted.closing.into_iter().collect(),
+            labels: counted.labels,
+            first: first_label(plan),
+            haystack,
+        }
     }
 
     /// Tokens of each passage's line in a haystack; in a multilingual one the least over the languages.
@@ -99,6 +137,11 @@ impl<'a> Counter<'a> {
     pub(super) fn closing(&self, item: Item) -> i64 {
         i64::from(self.closing[&item.language][item.passage as usize])
     }
+}
+
+/// Number of the first label.
+fn first_label(plan: &Plan) -> usize {
+    plan.recipe.prompt.first_label.unwrap_or(1) as usize
 }
 
 /// Counts of labels, lines and tail are added: the tokenizer must tokenise them apart.

@@ -120,11 +120,9 @@ impl<'a> Pins<'a> {
         self.used.iter().map(|(file, _)| file)
     }
 
-    /// Copies a pin into a release.
-    pub fn publish(&self, pin: &PinFile, release: &Path) -> Result<()> {
-        let (_, from) = self.used.iter().find(|(file, _)| file == pin).expect("one of ours");
-        let bytes = std::fs::read(from).map_err(|e| Error::io("cannot read", from, e))?;
-        crate::store::write_aside(&release.join(&pin.path), |out| out.write_all(&bytes))
+    /// The same with the places of their bytes.
+    pub fn used(&self) -> Vec<(PinFile, PathBuf)> {
+        self.used.clone()
     }
 
     /// The vectors of texts: of the embedded embedder computed, of a model taken from its pin if there is one.

@@ -4,7 +4,8 @@ use super::assemble::{NeedlePlan, RowPlan};
 use super::slots::{InText, Placed, Prepared};
 use super::splice::Counted;
 use super::texts::{PARTED, Running, Texts};
-use super::write::{FileRows, Made, Rows, Stats};
+use super::render::{FileRows, Made, Rows};
+use super::stats::Stats;
 use crate::compact::{Layout as FileLayout, Parts, Recipe};
 use crate::error::Result;
 use crate::fail;
@@ -108,6 +109,17 @@ impl Rows for Inputs<'_> {
             stats.windows_widened += counted.seams.widened;
         }
         Ok(Made { row, stats, parts: Vec::new() })
+    }
+
+    fn id(&self, file: &FilePlan, planned: RowPlan) -> String {
+        let placed = &self.placed[&file.language][planned.instance as usize];
+        let name = &self.needle(file).needle.factoid.name.0;
+        row_id(name, &file.language.to_string(), &cell_id(placed.length, placed.depth))
+    }
+
+    fn slots(&self, file: &FilePlan, planned: RowPlan) -> Vec<u64> {
+        let placed = &self.placed[&file.language][planned.instance as usize];
+        vec![placed.at as u64, placed.end as u64]
     }
 
     fn compact(&self, file: &FilePlan, planned: RowPlan, _: &Row, _: &str) -> Result<Recipe> {

@@ -1,6 +1,6 @@
 //! The journal of a build in progress: which data files are finished, so that an interrupted build goes on.
 
-use super::write::DataFile;
+use super::stats::DataFile;
 use crate::compact::PartFile;
 use crate::digests::{Digests, FileDigests};
 use crate::error::{Error, Result};

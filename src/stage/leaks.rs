@@ -9,6 +9,7 @@ use crate::plan::Plan;
 use crate::recipe::Ranking;
 use crate::record::Needle;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Raised when other passages are kept apart.
@@ -18,7 +19,7 @@ pub const VERSION: u32 = 1;
 pub type ByLanguage = BTreeMap<Language, Needle>;
 
 /// The passages that may not stand beside a question, ascending.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Apart {
     /// By the passage's language.
     by_language: BTreeMap<Language, Vec<u32>>,
@@ -37,6 +38,19 @@ impl Apart {
         match plan.recipe.retrieval.ranking {
             Ranking::Pivot => &self.any,
             Ranking::PerLanguage => self.by_language.get(&language).map(Vec::as_slice).unwrap_or_default(),
+        }
+    }
+
+    /// The same for a haystack of these passages alone (ascending), numbered in their order.
+    pub fn among(&self, passages: &[u32]) -> Apart {
+        let of = |list: &Vec<u32>| -> Vec<u32> {
+            let kept = list.iter().filter_map(|n| passages.binary_search(n).ok());
+            kept.map(|n| n as u32).collect()
+        };
+        Apart {
+            by_language: self.by_language.iter().map(|(language, list)| (*language, of(list))).collect(),
+            any: of(&self.any),
+            ..self.clone()
         }
     }
 

@@ -4,7 +4,8 @@ use super::assemble::RowPlan;
 use super::counter::{Item, NeedleSizes, line};
 use super::leaks::{Guard, patterns};
 use super::passages::Inputs;
-use super::write::{FileRows, Made, Rows, Stats};
+use super::render::{FileRows, Made, Rows};
+use super::stats::Stats;
 use crate::compact::{Layout, Parts, Recipe};
 use crate::error::Result;
 use crate::fail;
@@ -64,6 +65,16 @@ impl Rows for Inputs<'_> {
             .map_err(|e| e.at(format!("row {}", row.id)).help("this is a bug: no release was written"))?;
         let lines = u64::from(planned.passages) + 1;
         Ok(Made { row, stats: Stats { lines, repeated, ..Stats::default() }, parts })
+    }
+
+    fn id(&self, file: &FilePlan, planned: RowPlan) -> String {
+        let cell = file.cell.expect("a file of this family has a cell");
+        let kind = id_kind(cell.prompt, planned.needle.instead.is_some());
+        row_id(&self.instances[planned.instance as usize].id, file, cell, planned.needle.position, kind)
+    }
+
+    fn slots(&self, _: &FilePlan, planned: RowPlan) -> Vec<u64> {
+        planned.needle.instead.map(u64::from).into_iter().collect()
     }
 
     fn compact(&self, file: &FilePlan, planned: RowPlan, _: &Row, _: &str) -> Result<Recipe> {

@@ -14,6 +14,7 @@ use crate::stage::embed::Vectors;
 use crate::story::{Answer, Fact, Question, Solution, solve};
 use crate::tokenizer::Tokenizer;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -45,6 +46,64 @@ pub struct Retrievers<'a> {
     pub questions: BTreeMap<(Language, Language), Vectors>,
     /// The program, where one ranks.
     pub command: Option<Mutex<CommandReranker>>,
+}
+
+/// [`Retrievers`] as a part of a plan: all but the pools' lines, which are read back from the pools, and the program.
+#[derive(Serialize, Deserialize)]
+pub struct Packed {
+    /// BM25 ranks too.
+    words: bool,
+    pools: Vec<((Language, Kind), Option<Vectors>)>,
+    facts: Vec<(Language, Vec<String>, Option<Vectors>)>,
+    questions: Vec<((Language, Language), Vectors)>,
+}
+
+impl Packed {
+    /// The pools whose lines are ranked.
+    pub fn sides(&self) -> impl Iterator<Item = (Language, Kind)> + '_ {
+        self.pools.iter().map(|(side, _)| *side)
+    }
+}
+
+/// The lines of a pool by their numbers.
+pub fn numbered<'a>(lines: &Lines<'a>) -> Vec<&'a str> {
+    let mut sentences: Vec<(u32, &str)> = lines.iter().map(|(line, (_, n))| (*n, *line)).collect();
+    sentences.sort_unstable();
+    sentences.into_iter().map(|(_, line)| line).collect()
+}
+
+impl<'a> Retrievers<'a> {
+    /// What workers need of it.
+    pub fn pack(&self) -> Packed {
+        let fact = |(language, (numbers, known)): (&Language, &(FxHashMap<String, u32>, Known))| {
+            let mut facts: Vec<&String> = numbers.keys().collect();
+            facts.sort_unstable();
+            (*language, facts.into_iter().cloned().collect(), known.vectors.clone())
+        };
+        Packed {
+            words: self.pools.values().any(|(_, known)| !known.prepared.is_empty()),
+            pools: self.pools.iter().map(|(side, (_, known))| (*side, known.vectors.clone())).collect(),
+            facts: self.facts.iter().map(fact).collect(),
+            questions: self.questions.iter().map(|(asked, vectors)| (*asked, vectors.clone())).collect(),
+        }
+    }
+
+    /// The same again, with the lines of each pool.
+    pub fn unpack(packed: Packed, lines: impl Fn((Language, Kind)) -> Result<&'a Lines<'a>>) -> Result<Retrievers<'a>> {
+        let mut made = Retrievers::default();
+        for (side, vectors) in packed.pools {
+            let lines = lines(side)?;
+            let known = Known::new(&numbered(lines), vectors, packed.words.then_some(&mut made.bm25));
+            made.pools.insert(side, (lines, known));
+        }
+        for (language, facts, vectors) in packed.facts {
+            let sentences: Vec<&str> = facts.iter().map(String::as_str).collect();
+            let known = Known::new(&sentences, vectors, packed.words.then_some(&mut made.bm25));
+            made.facts.insert(language, (facts.into_iter().zip(0..).collect(), known));
+        }
+        made.questions = packed.questions.into_iter().collect();
+        Ok(made)
+    }
 }
 
 /// A line of a context.

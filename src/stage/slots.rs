@@ -14,6 +14,7 @@ use crate::plan::Plan;
 use crate::recipe::{Factoid, Layout, LengthOf, Percent, Recipe, Strategy};
 use crate::tokenizer::{Ledger, Piece, Tokenizer, Unit, join};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// Tokens that the seams of a prompt may save, at most.
 const SEAMS: u64 = 8;
@@ -37,7 +38,7 @@ impl Slot {
 }
 
 /// A cell: which length and depth, and what became of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Placed {
     /// Place of the length in the recipe's list.
     pub length: usize,

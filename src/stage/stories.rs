@@ -1,10 +1,11 @@
 //! Rows of the reasoning family: rendered from an instance and its ranking, proven by solving them again.
 
-use super::assemble::{Material, RowPlan, Sizes, render};
+use super::assemble::{Material, RowPlan, Sizes, render, row_id};
 use super::certify::{Certifier, Seen, certificate, split};
 use super::localize::Lines;
 use super::retrieved::{Cut, Retrievers};
-use super::write::{FileRows, Made, Rows, Stats};
+use super::render::{FileRows, Made, Rows};
+use super::stats::Stats;
 use crate::compact::{Layout, Parts, Recipe};
 use crate::error::Result;
 use crate::family::reasoning::Example;
@@ -64,6 +65,8 @@ pub struct Inputs<'a> {
     pub plan: &'a Plan,
     /// The instances, in order.
     pub instances: &'a [Instance],
+    /// Number of the first of them in the build: workers hold but some.
+    pub first: usize,
     /// Token counts of each instance's parts, by voice.
     pub sizes: &'a BTreeMap<Voice, Vec<Sizes>>,
     /// Worked examples of each instance; none without a few-shot strategy.
@@ -127,6 +130,14 @@ impl<'a> Rows for Inputs<'a> {
         Ok(Made { row, stats, parts })
     }
 
+    fn id(&self, file: &FilePlan, planned: RowPlan) -> String {
+        row_id(&self.instances[planned.instance as usize].id, file)
+    }
+
+    fn slots(&self, _: &FilePlan, planned: RowPlan) -> Vec<u64> {
+        self.instances[planned.instance as usize].depths.iter().map(|depth| u64::from(*depth)).collect()
+    }
+
     fn compact(&self, file: &FilePlan, planned: RowPlan, row: &Row, prompt: &str) -> Result<Recipe> {
         self.compact_row(file, planned, row, prompt)
     }
@@ -160,7 +171,7 @@ impl Inputs<'_> {
             let lines: Vec<&str> = split(&prompt)?.0.lines().collect();
             let (voice, side) = ((file.language, file.question), (file.haystack, file.kind));
             let index = planned.instance as usize;
-            retrievers.scores(Retriever::Command, voice, side, index, &made.row.question, &lines)?;
+            retrievers.scores(Retriever::Command, voice, side, self.first + index, &made.row.question, &lines)?;
             progress.add(1);
         }
         progress.finish();
@@ -182,7 +193,7 @@ impl Inputs<'_> {
         let scores = {
             let lines: Vec<&str> = split(prompt)?.0.lines().collect();
             let voice = (file.language, file.question);
-            retrievers.scores(rag.0, voice, (file.haystack, file.kind), index, &row.question, &lines)?
+            retrievers.scores(rag.0, voice, (file.haystack, file.kind), self.first + index, &row.question, &lines)?
         };
         let voices = plan.voices(file.voice());
         let tokenizer = plan.ledger.primary();

@@ -17,6 +17,7 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Tokens beyond the longest length that a text is read for: the sentence after it must be seen to be left out.
 const BEYOND: u64 = 2_000;
@@ -24,7 +25,7 @@ const BEYOND: u64 = 2_000;
 /// The texts of a build.
 pub struct Texts {
     /// By language.
-    pub by_language: BTreeMap<Language, Running>,
+    pub by_language: BTreeMap<Language, Arc<Running>>,
     /// The files they come from.
     pub files: Vec<SourceFile>,
     /// Digest of all of it.
@@ -72,9 +73,9 @@ pub fn read(plan: &Plan) -> Result<Texts> {
     }
     let made = sources.par_iter().map(|(language, pack, source)| {
         let running = running(plan, *language, pack, source).map_err(|e| e.at(format!("the text in {language}")))?;
-        Ok((*language, running))
+        Ok((*language, Arc::new(running)))
     });
-    let by_language: BTreeMap<Language, Running> = made.collect::<Result<_>>()?;
+    let by_language: BTreeMap<Language, Arc<Running>> = made.collect::<Result<_>>()?;
     let digest = Digest::of_parts(by_language.values().map(|running| running.text().as_bytes()));
     Ok(Texts { by_language, files, digest })
 }

@@ -8,7 +8,8 @@ use crate::plan::{FilePlan, exceeds, models_of};
 use crate::recipe::{By, Fit};
 use crate::record::AlsoTokens;
 use crate::stage::ledger::{AlsoCounter, whole};
-use crate::stage::write::{Stats, Sums, count_chars};
+use crate::stage::render::count_chars;
+use crate::stage::stats::{Stats, Sums};
 use crate::table::{AlsoSpan, read_also, read_ledger, read_spans};
 use arrow_array::RecordBatch;
 

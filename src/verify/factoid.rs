@@ -20,7 +20,7 @@ use crate::stage::ledger::whole;
 use crate::stage::slots::{Prepared, Slot, begins_with_heading, nearest, tokens_before};
 use crate::stage::splice::{Counted, count_alone};
 use crate::stage::texts::PARTED;
-use crate::stage::write::Stats;
+use crate::stage::stats::Stats;
 use crate::table::{self, int, numbers, read_by_language, read_messages, read_spans, text, texts};
 use crate::tokenizer::{Tokenizer, Unit};
 use arrow_array::{Array, RecordBatch};

@@ -10,7 +10,7 @@ use crate::seed::Seed;
 use crate::stage::factoids::cell_id;
 use crate::stage::needles::{id_kind, row_id};
 use crate::stage::select::order_of;
-use crate::stage::write::{DataFile, Stats};
+use crate::stage::stats::{DataFile, Stats};
 use crate::store::sorted_dir;
 use crate::story::SourceTask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;

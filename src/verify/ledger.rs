@@ -7,7 +7,7 @@ use crate::digests::{self, Digests, FileDigests};
 use crate::hash::{Digest, release_digest};
 use crate::manifest::Manifest;
 use crate::provenance;
-use crate::stage::write::DataFile;
+use crate::stage::stats::DataFile;
 use crate::table::schema_of;
 use std::collections::BTreeSet;
 use std::path::Path;

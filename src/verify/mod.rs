@@ -41,7 +41,7 @@ use crate::reranker::memory::Scores;
 use crate::seed::Seed;
 use crate::source::tokenizers;
 use crate::stage::distractors::{self, synthetic};
-use crate::stage::write::DataFile;
+use crate::stage::stats::DataFile;
 use crate::store::{Key, sorted_dir};
 use crate::table::{has_columns, schema_of, text};
 use crate::tokenizer::{Ledger, Tokenizer};

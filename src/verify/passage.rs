@@ -13,7 +13,7 @@ use crate::recipe::{Bound, Haystack, Position, PromptKind};
 use crate::record::NeedleSpan;
 use crate::stage::ledger::AlsoCounter;
 use crate::stage::needles::{CERTIFICATE, id_kind, row_id};
-use crate::stage::write::Stats;
+use crate::stage::stats::Stats;
 use crate::table::{self, int, numbers, read_by_language, read_spans, text, texts};
 use crate::tokenizer::{first_token, last_token};
 use arrow_array::{Array, RecordBatch};

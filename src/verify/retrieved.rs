@@ -17,7 +17,7 @@ use crate::stage::assemble::row_id;
 use crate::stage::certify::split;
 use crate::stage::embed::grams;
 use crate::stage::retrieved::{CERTIFICATE, Cut};
-use crate::stage::write::Stats;
+use crate::stage::stats::Stats;
 use crate::story::{Fact, Question, Solution, solve};
 use crate::table::{column, has_columns, int, numbers, read_spans, text, texts};
 use arrow_array::cast::AsArray;

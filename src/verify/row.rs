@@ -15,7 +15,7 @@ use crate::stage::certify::{certificate, split};
 use crate::stage::distractors::{banned, holds, letter, story_actors};
 use crate::stage::ledger::AlsoCounter;
 use crate::stage::select::depths;
-use crate::stage::write::Stats;
+use crate::stage::stats::Stats;
 use crate::story::{Answer, Fact, Question, Solution, SourceTask, Story, bind, solve};
 use crate::table::{self, SINCE_2, SINCE_3, int, numbers, read_by_language, read_spans, text, texts};
 use arrow_array::cast::AsArray;

@@ -1,0 +1,209 @@
+//! A worker: rows of a plan in, prompt rows out, each proven.
+
+use super::PlanFile;
+use super::needle::Needles;
+use super::part::PartReader;
+use super::rows::{self, PlannedRow};
+use super::running::Texted;
+use super::segment::{Hand, Segment};
+use super::story::{Pools, Stories, StoryBench};
+use crate::error::{Error, Result};
+use crate::hash::Digest;
+use crate::plan::{Options, Plan};
+use crate::recipe::Family;
+use crate::report::Progress;
+use arrow_array::RecordBatch;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+/// Prompts that a thread renders before it hands them on, in bytes.
+const SEGMENT: usize = 32 << 20;
+
+/// One family's way of rendering rows from parts.
+pub(super) trait Bench: Sync {
+    /// Renders neighbouring rows of one bundle.
+    fn render(&self, segment: &Segment<'_>, bundle: &[u8], hand: &mut Hand) -> Result<Vec<RecordBatch>>;
+}
+
+/// A worker on a plan. It keeps nothing but what it read, and can be thrown away at any time.
+pub struct Worker {
+    file: PlanFile,
+    parts: PartReader,
+    plan: Plan,
+    scratch: tempfile::TempDir,
+}
+
+/// What a worker did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Done {
+    /// Rows it rendered.
+    pub rows: u64,
+    /// Their tokens.
+    pub tokens: u64,
+}
+
+impl Worker {
+    /// Opens a plan folder. `jobs` threads render.
+    ///
+    /// # Errors
+    ///
+    /// No plan, one of another version, or one whose recipe comes to something else here.
+    pub fn open(folder: &Path, jobs: usize) -> Result<Worker> {
+        let file = PlanFile::read(folder)?;
+        let parts = PartReader::new(folder);
+        let scratch =
+            tempfile::tempdir().map_err(|e| Error::new(format!("cannot make a folder for temporary files: {e}")))?;
+        let options = Options { jobs, out: scratch.path().join("build"), ..Options::default() };
+        let plan = file.resolve(&parts, scratch.path(), options)?;
+        Ok(Worker { file, parts, plan, scratch })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &PlanFile {
+        &self.file
+    }
+
+    /// Renders rows of the plan, which come in batches, and hands on prompt rows in the order of the batches; within one, in the
+    /// order of bundle, file and place.
+    ///
+    /// # Errors
+    ///
+    /// The first row that cannot be made or proven, by its id; what `rows` or `emit` say.
+    pub fn run(
+        &self,
+        rows: &mut dyn Iterator<Item = Result<RecordBatch>>,
+        emit: &mut dyn FnMut(RecordBatch) -> Result<()>,
+    ) -> Result<Done> {
+        match self.plan.family {
+            Family::Reasoning => {
+                let pools = Pools::new(&self.plan);
+                let stories = Stories::new(&self.plan, &self.file, &self.parts, &pools)?;
+                self.with(&StoryBench::new(&stories, self.scratch.path())?, rows, emit)
+            }
+            Family::Passage => self.with(&Needles::new(&self.plan), rows, emit),
+            Family::Factoid => self.with(&Texted::new(&self.plan, &self.file, &self.parts), rows, emit),
+        }
+    }
+
+    fn with(
+        &self,
+        bench: &dyn Bench,
+        rows: &mut dyn Iterator<Item = Result<RecordBatch>>,
+        emit: &mut dyn FnMut(RecordBatch) -> Result<()>,
+    ) -> Result<Done> {
+        let identity = self.file.identity.to_string();
+        let jobs = self.plan.options.jobs.max(1);
+        let mut hands: Vec<Hand> = (0..jobs).map(|_| Hand::new(&self.plan)).collect();
+        let progress = Progress::new("render", self.file.tokens(), "tokens");
+        let mut done = Done::default();
+        for batch in rows {
+            let mut planned = rows::read(&identity, &batch?)?;
+            planned.iter().try_for_each(|row| self.check(row))?;
+            planned.sort_by_key(|row| (row.bundle, row.file, row.row));
+            done.rows += planned.len() as u64;
+            done.tokens += planned.iter().map(|row| u64::from(row.plan.tokens)).sum::<u64>();
+            let segments: Vec<&[PlannedRow]> = segments(&planned).collect();
+            for wave in segments.chunks(jobs) {
+                let render = |rows: &[PlannedRow], hand: &mut Hand| {
+                    self.segment(bench, &identity, rows, hand, &progress).map_err(|e| (e, rows.len()))
+                };
+                let made = std::thread::scope(|scope| {
+                    let threads: Vec<_> =
+                        wave.iter().zip(&mut hands).map(|(rows, hand)| scope.spawn(|| render(rows, hand))).collect();
+                    threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>()
+                });
+                for made in made {
+                    let batches = made.map_err(|_| Error::new("a thread broke off"))?.map_err(|(e, _)| e)?;
+                    batches.into_iter().try_for_each(&mut *emit)?;
+                }
+            }
+        }
+        progress.finish();
+        Ok(done)
+    }
+
+    /// Is there such a row?
+    fn check(&self, row: &PlannedRow) -> Result<()> {
+        let rows = self.file.files.get(row.file as usize).map(|file| file.groups.iter().map(|(rows, _)| rows).sum());
+        let there = rows.is_some_and(|rows: u64| u64::from(row.row) < rows);
+        if !there || row.bundle as usize >= self.file.bundles.len() {
+            return Err(Error::new(format!("row {}: the plan has no such row", row.id))
+                .help("hand on the rows of PLAN/rows as they are"));
+        }
+        Ok(())
+    }
+
+    /// Renders a segment. Where that fails, its rows are rendered one by one, so that the error names the row.
+    fn segment(
+        &self,
+        bench: &dyn Bench,
+        identity: &str,
+        rows: &[PlannedRow],
+        hand: &mut Hand,
+        progress: &Progress,
+    ) -> Result<Vec<RecordBatch>> {
+        let bundle = self
+            .parts
+            .get(&self.file.bundles[rows[0].bundle as usize].part)
+            .map_err(|e| e.at(format!("row {}", rows[0].id)))?;
+        let render = |rows: &[PlannedRow], hand: &mut Hand| -> Result<Vec<RecordBatch>> {
+            let segment = Segment { files: &self.plan.files, rows, identity, progress };
+            catch_unwind(AssertUnwindSafe(|| bench.render(&segment, &bundle, hand))).unwrap_or_else(|panic| {
+                let text = panic.downcast_ref::<String>().cloned();
+                let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+                Err(Error::new(format!("it broke off: {}", text.unwrap_or_default())).help("this is a bug"))
+            })
+        };
+        let failed = match render(rows, hand) {
+            Ok(batches) => return Ok(batches),
+            Err(e) => e,
+        };
+        for row in rows {
+            let mut fresh = Hand::new(&self.plan);
+            if let Err(e) = render(std::slice::from_ref(row), &mut fresh) {
+                return Err(named(e, row));
+            }
+        }
+        Err(named(failed, &rows[0]))
+    }
+}
+
+/// The error says which row it is of.
+fn named(e: Error, row: &PlannedRow) -> Error {
+    if e.to_string().contains(&row.id) { e } else { e.at(format!("row {}", row.id)) }
+}
+
+/// Cuts sorted rows: each of one bundle, of so many bytes.
+fn segments(rows: &[PlannedRow]) -> impl Iterator<Item = &[PlannedRow]> {
+    let mut rest = rows;
+    std::iter::from_fn(move || {
+        let first = rest.first()?;
+        let mut bytes = 0;
+        let goes_on = |row: &&PlannedRow| {
+            bytes += row.plan.bytes as usize;
+            row.bundle == first.bundle && bytes <= SEGMENT
+        };
+        let n = rest.iter().take_while(goes_on).count().max(1);
+        let (segment, behind) = rest.split_at(n);
+        rest = behind;
+        Some(segment)
+    })
+}
+
+/// Names what a worker was asked for: the same rows of the same plan, the same name.
+pub fn name_of(identity: &Digest, rows: impl Iterator<Item = (u32, u32)>) -> String {
+    use sha2::Digest as _;
+    let mut hasher = sha2::Sha256::new();
+    hasher.update(identity.0);
+    for (file, row) in rows {
+        hasher.update(file.to_le_bytes());
+        hasher.update(row.to_le_bytes());
+    }
+    let digest = Digest(hasher.finalize().into());
+    format!("{}.arrow", &digest.to_string()[..32])
+}
+
+/// Where prompt rows go unless told otherwise.
+pub fn prompts_of(plan: &Path) -> PathBuf {
+    plan.join("prompts")
+}

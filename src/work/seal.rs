@@ -1,0 +1,86 @@
+//! Prompt rows in any order become a release.
+
+use super::PlanFile;
+use super::folder::CompactParts;
+use super::index::Index;
+use super::part::PartReader;
+use crate::compact::{PartFile, Parts};
+use crate::error::{Error, Result};
+use crate::pipeline::{Ending, Outcome, lock_file, there};
+use crate::plan::{Options, Plan};
+use crate::report::Stopwatch;
+use crate::store::{Lock, write_aside};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What to seal.
+#[derive(Clone, Debug)]
+pub struct Sealing {
+    /// The plan folder.
+    pub plan: PathBuf,
+    /// Files of prompt rows, or folders of them.
+    pub rows: Vec<PathBuf>,
+    /// Folder of releases.
+    pub out: PathBuf,
+    /// Threads.
+    pub jobs: usize,
+}
+
+/// Makes the release of a plan from prompt rows.
+///
+/// # Errors
+///
+/// Rows that are missing, double, of another plan, or not what their worker proved; whatever [`crate::pipeline::build`] says of
+/// the folder of the release.
+pub fn seal(sealing: &Sealing) -> Result<Outcome> {
+    let mut watch = Stopwatch::start();
+    let file = PlanFile::read(&sealing.plan)?;
+    let parts = PartReader::new(&sealing.plan);
+    let scratch =
+        tempfile::tempdir().map_err(|e| Error::new(format!("cannot make a folder for temporary files: {e}")))?;
+    let options = Options { jobs: sealing.jobs, out: sealing.out.clone(), ..Options::default() };
+    let plan = file.resolve(&parts, scratch.path(), options)?;
+    let folder = plan.folder();
+    let _lock = Lock::take(&lock_file(&folder))?;
+    if folder.exists() {
+        return there(&plan, &file.identity, folder, watch);
+    }
+    let shapes = file.shapes(&plan)?;
+    // Rows that cannot be looked up at random are copied beside the release, where there is room for it.
+    let beside = crate::pipeline::beside(&folder, "rows");
+    let index = Index::of(&file, &sealing.plan, &sealing.rows, &beside)?;
+    watch.lap("index");
+    let ending = ending(&file, &parts)?;
+    let texts = |made: &mut Parts| texts(&plan, file.compact.as_ref(), &parts, made);
+    let outcome = ending.seal(&plan, &index, &shapes, texts, folder, watch)?;
+    index.remove()?;
+    Ok(outcome)
+}
+
+fn ending(file: &PlanFile, parts: &PartReader) -> Result<Ending> {
+    let pins = file.pins.iter().map(|pin| Ok((pin.clone(), parts.file(&pin.sha256)?)));
+    let ids: BTreeMap<String, _> = file.files.iter().map(|file| (file.config.clone(), file.ids)).collect();
+    Ok(Ending { manifest: file.manifest.clone(), pins: pins.collect::<Result<_>>()?, ids: Some(ids) })
+}
+
+/// Puts the texts of a compact release in their places.
+fn texts(
+    plan: &Plan,
+    compact: Option<&CompactParts>,
+    parts: &PartReader,
+    made: &mut Parts,
+) -> Result<Vec<crate::compact::Layout>> {
+    let compact = compact
+        .ok_or_else(|| Error::new(format!("the plan of {} has no texts of a compact release", plan.recipe.release.name)))?;
+    for (path, digest) in &compact.parts {
+        let bytes = parts.get(digest)?;
+        write_aside(&made.folder().join(path), |out| out.write_all(&bytes))?;
+        made.enter(PartFile { path: path.clone(), sha256: *digest });
+    }
+    Ok(compact.layouts.clone())
+}
+
+/// The prompt rows of a plan that lie where its workers put them.
+pub fn own_rows(plan: &Path) -> PathBuf {
+    super::render::prompts_of(plan)
+}

@@ -1,0 +1,129 @@
+//! Files of prompt rows: Arrow IPC files, written aside and renamed whole, read a batch at a time.
+
+use super::prompts::SCHEMA;
+use crate::error::{Error, Result};
+use crate::store::{make_dir, sync_dir};
+use arrow_array::RecordBatch;
+use arrow_ipc::CompressionType;
+use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde::Serialize;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// What a file of prompt rows came to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Receipt {
+    /// Its name.
+    pub file: String,
+    /// Its rows.
+    pub rows: u64,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// A file of prompt rows that is being written, under a name of its own: workers on several machines may write into one folder.
+/// Dropped before it is closed, it is removed.
+pub struct Spool {
+    writer: FileWriter<BufWriter<NamedTempFile>>,
+    folder: PathBuf,
+    rows: u64,
+}
+
+impl Spool {
+    /// Begins a file in a folder. Compressed ones are smaller and slower.
+    pub fn create(folder: &Path, compressed: bool) -> Result<Spool> {
+        use std::os::unix::fs::PermissionsExt;
+        make_dir(folder)?;
+        let out = tempfile::Builder::new()
+            .prefix(".")
+            .suffix(".partial")
+            .permissions(std::fs::Permissions::from_mode(0o666))
+            .tempfile_in(folder)
+            .map_err(|e| Error::io("cannot write in", folder, e))?;
+        let compression = compressed.then_some(CompressionType::ZSTD);
+        let options = IpcWriteOptions::default().try_with_compression(compression).map_err(|e| fault(folder, &e))?;
+        let out = BufWriter::with_capacity(1 << 20, out);
+        let writer = FileWriter::try_new_with_options(out, &SCHEMA, options).map_err(|e| fault(folder, &e))?;
+        Ok(Spool { writer, folder: folder.to_owned(), rows: 0 })
+    }
+
+    /// Appends a batch.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.rows += batch.num_rows() as u64;
+        self.writer.write(batch).map_err(|e| fault(&self.folder, &e))
+    }
+
+    /// Puts the file in its place under a name; one of that name, of the same rows, is replaced by its like.
+    pub fn close(self, name: &str) -> Result<Receipt> {
+        let Spool { writer, folder, rows } = self;
+        let place = folder.join(name);
+        let out = writer.into_inner().map_err(|e| fault(&place, &e))?;
+        let out = out.into_inner().map_err(|e| Error::io("cannot write", &place, e.into_error()))?;
+        let about = out.as_file().sync_all().and_then(|()| out.as_file().metadata());
+        let bytes = about.map_err(|e| Error::io("cannot write", &place, e))?.len();
+        out.persist(&place).map_err(|e| Error::io("cannot rename to", &place, e.error))?;
+        sync_dir(&folder)?;
+        Ok(Receipt { file: name.to_owned(), rows, bytes })
+    }
+}
+
+fn fault(path: &Path, e: &dyn std::fmt::Display) -> Error {
+    Error::new(format!("{}: {e}", path.display()))
+}
+
+/// What kind of file holds rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// An Arrow IPC file, of which any batch can be read.
+    Arrow,
+    /// An Arrow IPC stream.
+    Stream,
+    /// Parquet, as an engine writes it.
+    Parquet,
+}
+
+/// Looks into a file.
+pub fn kind_of(path: &Path) -> Result<Kind> {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut head));
+    read.map_err(|e| Error::io("cannot read", path, e))?;
+    match head.as_slice() {
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Ok(Kind::Arrow),
+        [b'P', b'A', b'R', b'1', ..] => Ok(Kind::Parquet),
+        [0xFF, 0xFF, 0xFF, 0xFF, ..] => Ok(Kind::Stream),
+        _ => Err(Error::new(format!("{} holds no prompt rows", path.display()))
+            .help("expected Arrow IPC or Parquet, as `nihbuild worker render` or an engine writes it")),
+    }
+}
+
+/// Opens an Arrow IPC file.
+pub fn open(path: &Path) -> Result<FileReader<BufReader<File>>> {
+    let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
+    FileReader::try_new(BufReader::new(file), None)
+        .map_err(|e| fault(path, &e).help("it is not whole: have its rows made again"))
+}
+
+/// All batches of a file of rows, whatever its kind.
+pub fn batches(path: &Path) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>>>> {
+    let own = path.to_owned();
+    let damaged =
+        move |e: &dyn std::fmt::Display| fault(&own, e).help("it is not whole: have its rows made again");
+    let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
+    Ok(match kind_of(path)? {
+        Kind::Arrow => Box::new(open(path)?.map(move |batch| batch.map_err(|e| damaged(&e)))),
+        Kind::Stream => {
+            let reader = StreamReader::try_new(BufReader::new(file), None).map_err(|e| damaged(&e))?;
+            Box::new(reader.map(move |batch| batch.map_err(|e| damaged(&e))))
+        }
+        Kind::Parquet => {
+            // Few rows at once: prompts may be of megabytes.
+            let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| damaged(&e))?;
+            let reader = builder.with_batch_size(16).build().map_err(|e| damaged(&e))?;
+            Box::new(reader.map(move |batch| batch.map_err(|e| damaged(&e))))
+        }
+    })
+}
