@@ -1,9 +1,12 @@
+
+
 def on_ray(args):
-    """`--workers N` runs on this machine; without it, on the cluster that `ray job submit` or RAY_ADDRESS names."""
+    """On this machine with `--workers`; else on the cluster of `--cluster`, or where `ray job submit` or RAY_ADDRESS say."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import pyarrow.parquet as pq
     import ray
 
-    where = {"address": "auto"}
+    where = {"address": args.cluster or "auto"}
     if args.workers:
         where = {"address": "local", "num_cpus": args.workers, "include_dashboard": False}
         where |= {"_node_ip_address": "127.0.0.1", "_temp_dir": args.scratch}
@@ -25,7 +28,7 @@ def on_ray(args):
     made = ray.data.from_items(files, override_num_blocks=len(files))
     made = made.map_batches(work, batch_format="pyarrow", batch_size=1)
     if args.via == "engine":
-        made.write_parquet(args.rows)
+        made.write_parquet(args.rows, mode="overwrite")
     else:
         receipts = made.take_all()
         print(sum(receipt["rows"] for receipt in receipts), "rows in", len(receipts), "files")

@@ -1,5 +1,10 @@
-def spark(args):
-    """`--workers N` runs on this machine; without it, spark-submit says where."""
+
+
+def on_spark(args):
+    """On this machine with `--workers`; else on the cluster of `--cluster`, or where spark-submit says."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if args.workers:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
@@ -11,14 +16,12 @@ def spark(args):
         "spark.sql.files.openCostInBytes": 1 << 40,
     }
     if args.workers:
-        settings |= {
-            "spark.master": f"local[{args.workers},4]",  # A task has four attempts, as on clusters.
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.ui.enabled": False,
-            "spark.pyspark.python": sys.executable,
-            "spark.local.dir": args.scratch or tempfile.gettempdir(),
-        }
+        # A task has four attempts, as on clusters.
+        settings |= {"spark.master": f"local[{args.workers},4]", "spark.ui.enabled": False}
+    if args.cluster:
+        settings["spark.master"] = args.cluster
+    if args.scratch:
+        settings["spark.local.dir"] = settings["spark.sql.warehouse.dir"] = args.scratch
     session = SparkSession.builder.appName("nihbuild").config(map=settings).getOrCreate()
     print("ready", flush=True)
 
@@ -29,7 +32,7 @@ def spark(args):
     columns = from_arrow_schema(pa.ipc.open_stream(out).schema)
     made = rows.mapInArrow(lambda batches: rendered(command, batches), columns)
     if args.via == "engine":
-        made.write.parquet(args.rows)
+        made.write.mode("overwrite").parquet(args.rows)
     else:
         receipts = made.collect()
         print(sum(receipt.rows for receipt in receipts), "rows in", len(receipts), "files")
@@ -37,4 +40,4 @@ def spark(args):
 
 
 if __name__ == "__main__":
-    carried_out(spark)
+    carried_out(on_spark)

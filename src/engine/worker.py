@@ -1,7 +1,9 @@
 """Renders the rows of a plan: each of its files is a task, and each task has a child, `nihbuild worker render`."""
 
 import argparse
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,8 +19,11 @@ def arguments():
     parser.add_argument("rows", help="folder for prompt rows, as every worker sees it")
     parser.add_argument("--program", default="nihbuild", help="nihbuild, as every worker sees it")
     parser.add_argument("--via", choices=["storage", "engine"], default="storage", help="what writes prompt rows")
-    parser.add_argument("--workers", type=int, help="tasks at a time, on this machine; left out: on the cluster")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--workers", type=int, help="tasks at a time, on this machine")
+    where.add_argument("--cluster", help="address of a cluster; left out with --workers: that of the environment")
     parser.add_argument("--scratch", help="folder for what the engine leaves on this machine")
+    parser.add_argument("--held", action="store_true", help="end when standard input does: who started this is gone")
     args = parser.parse_args()
     args.command = [args.program, "worker", "render", args.plan, "--jobs", "1"]
     args.command += ["--to", args.rows] if args.via == "storage" else []
@@ -60,10 +65,18 @@ def rendered(command, batches):
         raise RuntimeError(f"worker: {last}")
 
 
+def held():
+    os.read(0, 1)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 def carried_out(driver):
     """Runs the driver. Of a worker that failed as often as the engine allows, the last line is what it said."""
+    args = arguments()
+    if args.held:
+        threading.Thread(target=held, daemon=True).start()
     try:
-        driver(arguments())
+        driver(args)
     except Exception as error:
         said = re.search("RuntimeError: (worker: .*)", str(error))
-        sys.exit(said[1] if said else f"{type(error).__name__}: {error}")
+        sys.exit("failed: " + (said[1] if said else f"{type(error).__name__}: {error}"))

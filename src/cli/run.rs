@@ -1,0 +1,171 @@
+//! `run`: plan, work and seal in one command, with the work on an engine.
+
+use super::build::BuildFlags;
+use super::{print, threads, told};
+use crate::engine::{Engine, Place, Run, Via};
+use crate::error::{Error, Result};
+use crate::pipeline;
+use crate::report::Stopwatch;
+use crate::store::Store;
+use crate::work::render::{Worker, prompts_of};
+use crate::work::seal::{Sealing, seal};
+use crate::work::share::{self, Share};
+use crate::work::{Target, folder};
+use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+pub(super) struct RunArgs {
+    /// A recipe, as `recipe` takes it, or the folder of a plan, as `plan` writes it
+    #[arg(value_name = "RECIPE|PLAN", required_unless_present = "print_driver")]
+    what: Option<String>,
+    /// What hands rows to workers
+    #[arg(long, value_name = "ENGINE")]
+    on: On,
+    /// Workers at a time, on this machine [default: one a core]
+    #[arg(long, value_name = "N", conflicts_with = "cluster")]
+    workers: Option<usize>,
+    /// The cluster: the address of Spark's master (spark://HOST:7077, yarn, k8s://...) or of Ray's head (HOST:6379, auto)
+    #[arg(long, value_name = "ADDRESS")]
+    cluster: Option<String>,
+    /// What writes prompt rows: each worker into a folder that all of them see, or the engine, into Parquet
+    #[arg(long, value_enum, default_value_t = Writer::Storage)]
+    via: Writer,
+    /// Folder for prompt rows [default: the plan's, which is emptied when the release is made]
+    #[arg(long, value_name = "DIR")]
+    rows: Option<PathBuf>,
+    /// The Python that has the engine
+    #[arg(long, value_name = "PYTHON", env = "NIHBUILD_PYTHON", default_value = "python3")]
+    python: PathBuf,
+    /// This program, as workers see it [default: where it is on this machine]
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// Tokens of prompts in a unit of work, about, where a recipe is planned
+    #[arg(long, value_name = "TOKENS", default_value_t = Target::UNIT)]
+    unit: u64,
+    /// Make no release of the prompt rows
+    #[arg(long)]
+    no_seal: bool,
+    /// Print the engine's driver, for spark-submit or `ray job submit`, and do nothing
+    #[arg(long)]
+    print_driver: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    build: BuildFlags,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum On {
+    /// This process
+    Here,
+    /// Apache Spark
+    Spark,
+    /// Ray Data
+    Ray,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Writer {
+    /// Each worker
+    Storage,
+    /// The engine
+    Engine,
+}
+
+impl On {
+    fn engine(self) -> Option<Engine> {
+        match self {
+            On::Here => None,
+            On::Spark => Some(Engine::Spark),
+            On::Ray => Some(Engine::Ray),
+        }
+    }
+}
+
+/// Plans where a recipe is named, has the rows made, and seals them.
+pub(super) fn run(args: RunArgs) -> Result<bool> {
+    args.agrees()?;
+    if args.print_driver {
+        return print(&args.on.engine().map(Engine::driver).unwrap_or_default()).map(|()| true);
+    }
+    let (jobs, out) = (threads(args.build.jobs)?, args.build.out.clone());
+    let what = args.what.as_deref().unwrap_or_default();
+    let mut watch = Stopwatch::start();
+    let pool = crate::parallel::pool(jobs)?;
+    let plan = if Path::new(what).join(folder::NAME).is_file() {
+        args.build.none_but_out_and_jobs(what)?;
+        PathBuf::from(what)
+    } else {
+        let plan = args.build.plan(what)?;
+        if plan.folder().exists() {
+            // It is looked through, and nothing is made.
+            return told(&plan, &pool.install(|| pipeline::build(&plan))?, args.json);
+        }
+        let mut target = Target::of(&plan);
+        target.unit = args.unit.max(1);
+        let store = Store::new(plan.options.out.join("store"));
+        pool.install(|| pipeline::planned(&plan, &store, &target))?;
+        watch.lap("plan");
+        target.folder
+    };
+    let rows = args.rows.clone().unwrap_or_else(|| prompts_of(&plan));
+    match args.on.engine() {
+        None => {
+            let worker = Worker::open(&plan, args.workers.unwrap_or(jobs))?;
+            share::render(&worker, &plan, Share { part: 1, of: 1 }, Some(&rows), false)?;
+        }
+        Some(engine) => args.driven(engine, &plan, &rows)?.carry_out(&mut || watch.lap("start"))?,
+    }
+    watch.lap("render");
+    if args.no_seal {
+        return print(&format!("{}\n  next: nihbuild seal {} --rows {0}\n", rows.display(), plan.display()))
+            .map(|()| true);
+    }
+    let sealing = Sealing { plan: plan.clone(), rows: vec![rows.clone()], out, jobs };
+    let (resolved, mut outcome) = pool.install(|| seal(&sealing))?;
+    outcome.watch = watch.then(&outcome.watch);
+    if args.rows.is_none() {
+        std::fs::remove_dir_all(&rows).map_err(|e| Error::io("cannot remove", &rows, e))?;
+    }
+    told(&resolved, &outcome, args.json)
+}
+
+impl RunArgs {
+    /// Flags that mean nothing together are refused.
+    fn agrees(&self) -> Result<()> {
+        if self.workers == Some(0) {
+            return Err(Error::new("--workers 0: at least one worker is needed"));
+        }
+        let engine = [
+            ("--cluster", self.cluster.is_some()),
+            ("--via engine", self.via == Writer::Engine),
+            ("--print-driver", self.print_driver),
+        ];
+        match engine.into_iter().find(|(_, given)| *given && self.on == On::Here) {
+            Some((flag, _)) => Err(Error::new(format!("{flag}: --on here has no engine"))
+                .help("take --on spark or --on ray")),
+            None => Ok(()),
+        }
+    }
+
+    fn driven(&self, engine: Engine, plan: &Path, rows: &Path) -> Result<Run> {
+        let own = || {
+            std::env::current_exe()
+                .map_err(|e| Error::new(format!("cannot find this program: {e}")).help("name it with --program FILE"))
+        };
+        Ok(Run {
+            engine,
+            place: match &self.cluster {
+                Some(address) => Place::Cluster(address.clone()),
+                None => Place::Here(threads(self.workers)?),
+            },
+            python: self.python.clone(),
+            plan: plan.to_owned(),
+            rows: rows.to_owned(),
+            via: if self.via == Writer::Engine { Via::Engine } else { Via::Storage },
+            program: self.program.clone().map_or_else(own, Ok)?,
+        })
+    }
+}
