@@ -112,4 +112,3 @@ pub mod tokenizer;
 pub mod translator;
 pub mod verify;
 pub mod work;
-pub mod work;

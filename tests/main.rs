@@ -42,4 +42,5 @@ mod strategies;
 mod tokens;
 mod translation;
 mod translator;
+mod work;
 mod written;

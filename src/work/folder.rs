@@ -175,6 +175,13 @@ impl PlanFile {
         self.rows.iter().map(|file| file.tokens).sum()
     }
 
+    /// Number of parts, and their bytes, but for packs, tokenizers and pins.
+    pub fn part_bytes(&self) -> (usize, u64) {
+        let bundles = self.bundles.iter().map(|bundle| (bundle.part, bundle.bytes));
+        let all: BTreeMap<Digest, u64> = self.shared.values().copied().chain(bundles).collect();
+        (all.len(), all.values().sum())
+    }
+
     /// The shape of each data file of the resolved plan.
     pub fn shapes(&self, plan: &Plan) -> Result<Vec<Shape>> {
         if !plan.files.iter().map(|file| &file.config).eq(self.files.iter().map(|file| &file.config)) {

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::hash::{Digest, HashingWriter};
 use crate::pipeline::{Ending, beside};
 use crate::plan::{FilePlan, Plan};
-use crate::report::Progress;
+use crate::report::{Progress, warn};
 use crate::stage::assemble::RowPlan;
 use crate::stage::render::FileRows;
 use crate::stage::write::Shape;
@@ -32,7 +32,7 @@ const INSTANCES: usize = 64;
 /// Where a row stands: unit, data file, place in it.
 type Place = (u32, u32, u32);
 
-/// Writes the plan of fitted rows. A folder that holds this very plan is left as it is.
+/// Writes the plan of fitted rows; the caller holds the folder's [`lock`]. A folder that holds this very plan is left as it is.
 ///
 /// # Errors
 ///
@@ -44,7 +44,6 @@ pub fn write<R: Divided>(
     ending: &Ending,
     target: &Target,
 ) -> Result<PlanFile> {
-    let _lock = Lock::wait(&beside_hidden(&target.folder), || eprintln!("waiting for another process that plans"))?;
     if target.folder.join(NAME).is_file() {
         let there = PlanFile::read(&target.folder)?;
         if there.identity == ending.manifest.plan {
@@ -119,10 +118,11 @@ pub fn write<R: Divided>(
     Ok(written)
 }
 
-/// The lock of a plan folder.
-pub(super) fn beside_hidden(folder: &Path) -> std::path::PathBuf {
+/// Takes the lock of a plan folder; waits where another process has it.
+pub fn lock(folder: &Path) -> Result<Lock> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    folder.with_file_name(format!(".{name}.lock"))
+    let path = folder.with_file_name(format!(".{name}.lock"));
+    Lock::wait(&path, || warn("another process makes this plan: waiting for it"))
 }
 
 fn shared<R: Divided>(

@@ -79,3 +79,12 @@ impl PartReader {
         self.path(digest)
     }
 }
+
+/// A size for people.
+pub fn kilobytes(bytes: u64) -> String {
+    match bytes {
+        0..10_000_000 => format!("{} kB", bytes.div_ceil(1000)),
+        10_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{} GB", bytes / 1_000_000_000),
+    }
+}

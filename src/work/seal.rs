@@ -11,7 +11,7 @@ use crate::plan::{Options, Plan};
 use crate::report::Stopwatch;
 use crate::store::{Lock, write_aside};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What to seal.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct Sealing {
 ///
 /// Rows that are missing, double, of another plan, or not what their worker proved; whatever [`crate::pipeline::build`] says of
 /// the folder of the release.
-pub fn seal(sealing: &Sealing) -> Result<Outcome> {
+pub fn seal(sealing: &Sealing) -> Result<(Plan, Outcome)> {
     let mut watch = Stopwatch::start();
     let file = PlanFile::read(&sealing.plan)?;
     let parts = PartReader::new(&sealing.plan);
@@ -43,7 +43,8 @@ pub fn seal(sealing: &Sealing) -> Result<Outcome> {
     let folder = plan.folder();
     let _lock = Lock::take(&lock_file(&folder))?;
     if folder.exists() {
-        return there(&plan, &file.identity, folder, watch);
+        let outcome = there(&plan, &file.identity, folder, watch)?;
+        return Ok((plan, outcome));
     }
     let shapes = file.shapes(&plan)?;
     // Rows that cannot be looked up at random are copied beside the release, where there is room for it.
@@ -54,7 +55,7 @@ pub fn seal(sealing: &Sealing) -> Result<Outcome> {
     let texts = |made: &mut Parts| texts(&plan, file.compact.as_ref(), &parts, made);
     let outcome = ending.seal(&plan, &index, &shapes, texts, folder, watch)?;
     index.remove()?;
-    Ok(outcome)
+    Ok((plan, outcome))
 }
 
 fn ending(file: &PlanFile, parts: &PartReader) -> Result<Ending> {
@@ -78,9 +79,4 @@ fn texts(
         made.enter(PartFile { path: path.clone(), sha256: *digest });
     }
     Ok(compact.layouts.clone())
-}
-
-/// The prompt rows of a plan that lie where its workers put them.
-pub fn own_rows(plan: &Path) -> PathBuf {
-    super::render::prompts_of(plan)
 }

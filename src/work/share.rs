@@ -1,7 +1,7 @@
 //! A job array's share: the same split of the plan's rows on every machine.
 
 use super::folder::PlanFile;
-use super::render::{Worker, name_of, prompts_of};
+use super::render::{Namer, Worker, prompts_of};
 use super::rows::{self, PlannedRow};
 use super::spool::{Receipt, Spool};
 use crate::error::{Error, Result};
@@ -97,19 +97,21 @@ pub struct Shared {
 pub fn render(worker: &Worker, folder: &Path, share: Share, to: Option<&Path>, compressed: bool) -> Result<Shared> {
     let plan = worker.plan();
     let to = to.map_or_else(|| prompts_of(folder), Path::to_owned);
-    let mut keys: Vec<(u32, u32)> = Vec::new();
+    let (mut namer, mut all) = (Namer::new(&plan.identity), 0);
     for rows in of_share(plan, folder, share) {
-        keys.extend(rows?.iter().map(|row| (row.file, row.row)));
+        for row in rows? {
+            namer.add(&row);
+            all += 1;
+        }
     }
-    if keys.is_empty() {
+    if all == 0 {
         return Ok(Shared { receipt: None, was_there: false });
     }
-    let name = name_of(&plan.identity, keys.iter().copied());
+    let name = namer.finish();
     if let Ok(about) = std::fs::metadata(to.join(&name)) {
-        let receipt = Receipt { file: name, rows: keys.len() as u64, bytes: about.len() };
+        let receipt = Receipt { file: name, rows: all, bytes: about.len() };
         return Ok(Shared { receipt: Some(receipt), was_there: true });
     }
-    drop(keys);
     let mut out = Spool::create(&to, compressed)?;
     let identity = plan.identity.to_string();
     let mut rows = of_share(plan, folder, share)

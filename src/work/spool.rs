@@ -3,15 +3,17 @@
 use super::prompts::SCHEMA;
 use crate::error::{Error, Result};
 use crate::store::{make_dir, sync_dir};
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_ipc::CompressionType;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tempfile::NamedTempFile;
 
 /// What a file of prompt rows came to.
@@ -23,6 +25,22 @@ pub struct Receipt {
     pub rows: u64,
     /// Its size.
     pub bytes: u64,
+}
+
+impl Receipt {
+    /// Columns of receipts, as workers hand them to engines.
+    pub fn schema() -> Arc<Schema> {
+        let number = |name: &str| Field::new(name, DataType::Int64, false);
+        Arc::new(Schema::new(vec![Field::new("file", DataType::Utf8, false), number("rows"), number("bytes")]))
+    }
+
+    /// The receipt as a batch.
+    pub fn batch(&self) -> Result<RecordBatch> {
+        let number = |n: u64| -> ArrayRef { Arc::new(Int64Array::from(vec![n as i64])) };
+        let file = Arc::new(StringArray::from(vec![self.file.as_str()]));
+        RecordBatch::try_new(Receipt::schema(), vec![file, number(self.rows), number(self.bytes)])
+            .map_err(|e| Error::new(format!("cannot build a receipt: {e}")))
+    }
 }
 
 /// A file of prompt rows that is being written, under a name of its own: workers on several machines may write into one folder.
