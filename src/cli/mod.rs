@@ -8,6 +8,7 @@ mod dry;
 mod export;
 mod new;
 mod report;
+mod run;
 mod score;
 mod side;
 mod summary;
@@ -55,6 +56,8 @@ enum Verb {
         #[command(subcommand)]
         work: work::Work,
     },
+    /// Plan a build, have its rows made by Spark, Ray or this process, and make the release
+    Run(run::RunArgs),
     /// Make the release of a plan from the rows that its workers made
     Seal(work::SealArgs),
     /// Download what a recipe reads, check it against its pins, and keep it for builds without a network
@@ -168,6 +171,7 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Recipe(args) => recipe(args),
         Verb::Plan(args) => work::plan(args),
         Verb::Worker { work } => work::worker(work),
+        Verb::Run(args) => run::run(args),
         Verb::Seal(args) => work::sealed(args),
         Verb::Fetch(args) => fetch(args),
         Verb::Materialize(args) => materialized(args),

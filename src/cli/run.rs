@@ -98,7 +98,7 @@ pub(super) fn run(args: RunArgs) -> Result<bool> {
         args.build.none_but_out_and_jobs(what)?;
         PathBuf::from(what)
     } else {
-        let plan = args.build.plan(what)?;
+        let plan = args.build.clone().plan(what)?;
         if plan.folder().exists() {
             // It is looked through, and nothing is made.
             return told(&plan, &pool.install(|| pipeline::build(&plan))?, args.json);
@@ -144,8 +144,9 @@ impl RunArgs {
             ("--print-driver", self.print_driver),
         ];
         match engine.into_iter().find(|(_, given)| *given && self.on == On::Here) {
-            Some((flag, _)) => Err(Error::new(format!("{flag}: --on here has no engine"))
-                .help("take --on spark or --on ray")),
+            Some((flag, _)) => {
+                Err(Error::new(format!("{flag}: --on here has no engine")).help("take --on spark or --on ray"))
+            }
             None => Ok(()),
         }
     }

@@ -143,7 +143,8 @@ impl Run {
 
     /// Has the Python what the driver imports?
     fn check(&self) -> Result<()> {
-        const MISSING: &str = "import importlib.util as u, sys; print(*(m for m in sys.argv[1:] if u.find_spec(m) is None))";
+        const MISSING: &str =
+            "import importlib.util as u, sys; print(*(m for m in sys.argv[1:] if u.find_spec(m) is None))";
         let found = Command::new(&self.python).args(["-c", MISSING]).args(self.engine.modules()).output();
         let found = found.map_err(|e| self.no_python(&e))?;
         let missing = String::from_utf8_lossy(&found.stdout);
@@ -194,7 +195,8 @@ impl Run {
             let worker = worker.strip_prefix("error: ").unwrap_or(worker);
             return Error::new(format!("a worker failed as often as {name} allows: {worker}"));
         }
-        let error = last[n + 1..].iter().fold(Error::new(format!("{name}: {said}")), |error, line| error.at(line.trim()));
+        let error =
+            last[n + 1..].iter().fold(Error::new(format!("{name}: {said}")), |error, line| error.at(line.trim()));
         match said.contains("JAVA") {
             true => error.help("Spark runs on Java 17 or later: install it, or say by JAVA_HOME where it is"),
             false => error,

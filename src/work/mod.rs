@@ -39,6 +39,7 @@ mod segment;
 pub mod share;
 pub mod spool;
 mod story;
+pub mod whole;
 
 pub use folder::{PlanFile, Target};
 
