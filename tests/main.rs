@@ -32,6 +32,8 @@ mod recall;
 mod recipes;
 mod released;
 mod releases;
+#[cfg(feature = "cloud")]
+mod remote;
 mod reranker;
 mod retrieved;
 mod running;

@@ -7,6 +7,7 @@ mod diff;
 mod dry;
 mod export;
 mod new;
+mod place;
 mod report;
 mod run;
 mod score;
@@ -74,6 +75,10 @@ enum Verb {
     Diff(DiffArgs),
     /// Write a release as the files of an evaluator
     Export(export::ExportArgs),
+    /// Send a release to a bucket or a folder: claimed first, whole or not at all
+    Push(place::PushArgs),
+    /// Bring a release from a bucket, a web server or a folder, and check it
+    Pull(place::PullArgs),
     /// Write a recipe to begin with: asks on a terminal, or takes flags
     New(new::NewArgs),
     /// Print the JSON Schema of recipes, by which editors complete and check them
@@ -180,6 +185,8 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Show(args) => show_row(args),
         Verb::Diff(args) => diff::diff(args),
         Verb::Export(args) => export::export(args),
+        Verb::Push(args) => place::push(args),
+        Verb::Pull(args) => place::pull(args),
         Verb::New(args) => new::new(args),
         Verb::Schema => print(&crate::recipe::schema::text()).map(|()| true),
         Verb::Completions { shell } => complete::completions(shell),

@@ -45,6 +45,8 @@ const OPEN: usize = 64;
 /// Where all prompt rows of a plan are.
 pub struct Index {
     inputs: Vec<PathBuf>,
+    /// What they are copies of, or they themselves.
+    named: Vec<PathBuf>,
     /// By data file and place in it.
     places: Vec<Vec<Place>>,
     /// First row of each group of each file.
@@ -74,6 +76,7 @@ impl Index {
         };
         let mut index = Index {
             inputs: Vec::new(),
+            named: Vec::new(),
             places: plan.files.iter().map(|file| vec![NONE; count(&file.groups)]).collect(),
             starts: plan.files.iter().map(|file| starts(&file.groups)).collect(),
             compact: plan.narrowed.compact,
@@ -82,10 +85,10 @@ impl Index {
         };
         let progress = Progress::new("index", plan.count(), "rows");
         for path in files {
-            if !index.take(plan, &path, &progress)? {
+            if !index.take(plan, &path, &path, &progress)? {
                 let copy = copy(&path, beside)?;
                 index.copies = Some(beside.to_owned());
-                index.take(plan, &copy, &progress)?;
+                index.take(plan, &copy, &path, &progress)?;
             }
         }
         progress.finish();
@@ -94,7 +97,7 @@ impl Index {
     }
 
     /// Enters the rows of a file. False where it must be copied first: its rows cannot be looked up, or lie scattered.
-    fn take(&mut self, plan: &PlanFile, path: &Path, progress: &Progress) -> Result<bool> {
+    fn take(&mut self, plan: &PlanFile, path: &Path, named: &Path, progress: &Progress) -> Result<bool> {
         if spool::kind_of(path)? != Kind::Arrow {
             return Ok(false);
         }
@@ -102,8 +105,8 @@ impl Index {
         let same = reader.schema().fields() == prompts::SCHEMA.fields();
         let mut keys = Vec::new();
         for batch in reader {
-            let batch = batch.map_err(|e| damaged(path, &e))?;
-            let own = keys_of(&batch, &self.identity).map_err(|e| e.at(path.display()))?;
+            let batch = batch.map_err(|e| damaged(named, &e))?;
+            let own = keys_of(&batch, &self.identity).map_err(|e| e.at(named.display()))?;
             let runs = own.windows(2).all(|pair| pair[0].0 == pair[1].0 && pair[0].1.wrapping_add(1) == pair[1].1);
             if !same || !runs {
                 return Ok(false);
@@ -112,20 +115,21 @@ impl Index {
         }
         let input = self.inputs.len() as u32;
         self.inputs.push(path.to_owned());
+        self.named.push(named.to_owned());
         for (batch, keys) in keys.into_iter().enumerate() {
             progress.add(keys.len() as u64);
             for (row, (file, place)) in keys.into_iter().enumerate() {
                 let entry = self.places.get_mut(file as usize).and_then(|all| all.get_mut(place as usize));
                 let Some(entry) = entry else {
                     return Err(Error::new(format!("row {place} of data file {file} is none of the plan"))
-                        .at(path.display()));
+                        .at(named.display()));
                 };
                 if entry.input != u32::MAX {
-                    let first = self.inputs[entry.input as usize].display().to_string();
+                    let first = self.named[entry.input as usize].display().to_string();
                     let config = &plan.files[file as usize].config;
                     let id = self.id(path, batch, row).unwrap_or_default();
                     return Err(Error::new(format!("row {id} of {config} is there twice"))
-                        .at(format!("{first} and {}", path.display()))
+                        .at(format!("{first} and {}", named.display()))
                         .help("give the rows of one run alone: remove what another one left"));
                 }
                 *entry = Place { input, batch: batch as u32, row: row as u32 };
