@@ -1,7 +1,7 @@
 
 
 def on_ray(args):
-    """On this machine with `--workers`; else on the cluster of `--cluster`, or where `ray job submit` or RAY_ADDRESS say."""
+    """On this machine with `--workers`; else on the cluster of `--cluster`, or that of `ray job submit`."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import pyarrow.parquet as pq
     import ray
