@@ -5,6 +5,7 @@
 mod compact;
 #[path = "../page/driver.rs"]
 mod driver;
+mod engines;
 mod mlneedle;
 mod nearest;
 mod recall;
@@ -116,7 +117,7 @@ sys.exit(code)";
 /// A part of the program, and the word that asks for it alone.
 type Part = (&'static str, fn(&mut Figures));
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     ("mlrbench", builds),
     ("nearest", nearest::run),
     ("sampler", sampler::run),
@@ -124,6 +125,7 @@ const PARTS: [Part; 8] = [
     ("recall", recall::run),
     ("score", score::run),
     ("report", report::run),
+    ("engines", engines::run),
     (ALONE, compact::alone),
 ];
 
