@@ -123,7 +123,10 @@ fn a_driver_ends_with_the_program_that_started_it() {
     let has = "[ \"$1\" = -c ] && exit 0\n";
     let python = program(&bench, "python", &format!("{has}echo ready; touch started; cat >/dev/null; touch ended"));
     let args = ["run", "r.toml", "--on", "ray", "--workers", "1", "--python", python.to_str().unwrap()];
-    let mut child = bench.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut command = bench.command(&args);
+    // What is left of it goes with the bench.
+    command.env("TMPDIR", bench.dir.path()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
     let comes = |name: &str| {
         let there = || bench.path(name).exists();
         (0..600).any(|_| there() || { std::thread::sleep(Duration::from_millis(100)); there() })

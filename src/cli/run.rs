@@ -25,7 +25,8 @@ pub(super) struct RunArgs {
     /// Workers at a time, on this machine [default: one a core]
     #[arg(long, value_name = "N", conflicts_with = "cluster")]
     workers: Option<usize>,
-    /// The cluster: the address of Spark's master (spark://HOST:7077, yarn, k8s://...) or of Ray's head (HOST:6379, auto)
+    /// The cluster: the address of Spark's master (spark://HOST:7077, yarn, k8s://...), or of Ray's head (auto: that of the cluster
+    /// which this machine is a node of)
     #[arg(long, value_name = "ADDRESS")]
     cluster: Option<String>,
     /// What writes prompt rows: each worker into a folder that all of them see, or the engine, into Parquet

@@ -11,7 +11,7 @@ def on_ray(args):
         where = {"address": "local", "num_cpus": args.workers, "include_dashboard": False}
         where |= {"_node_ip_address": "127.0.0.1", "_temp_dir": args.scratch}
     ray.init(log_to_driver=False, logging_level="ERROR", **where)
-    print("ready", flush=True)
+    ready(args)
 
     settings = ray.data.DataContext.get_current()
     settings.enable_progress_bars = False

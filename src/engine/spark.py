@@ -23,7 +23,7 @@ def on_spark(args):
     if args.scratch:
         settings["spark.local.dir"] = settings["spark.sql.warehouse.dir"] = args.scratch
     session = SparkSession.builder.appName("nihbuild").config(map=settings).getOrCreate()
-    print("ready", flush=True)
+    ready(args)
 
     rows = session.read.parquet(str(Path(args.plan, "rows")))
     command, nothing = args.command, pa.BufferOutputStream()

@@ -1,8 +1,10 @@
 """Renders the rows of a plan: each of its files is a task, and each task has a child, `nihbuild worker render`."""
 
 import argparse
+import atexit
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -65,16 +67,26 @@ def rendered(command, batches):
         raise RuntimeError(f"worker: {last}")
 
 
-def held():
-    os.read(0, 1)
-    os.kill(os.getpid(), signal.SIGINT)
+def ready(args):
+    """Says that the engine has started. It is not ended before: half an engine may be left behind."""
+
+    def held():
+        os.read(0, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    print("ready", flush=True)
+    if args.held:
+        threading.Thread(target=held, daemon=True).start()
 
 
 def carried_out(driver):
     """Runs the driver. Of a worker that failed as often as the engine allows, the last line is what it said."""
     args = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if args.scratch:
+        atexit.register(shutil.rmtree, args.scratch, ignore_errors=True)
     if args.held:
-        threading.Thread(target=held, daemon=True).start()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # It ends whoever started this, and `held` sees that.
     try:
         driver(args)
     except Exception as error:
