@@ -4,8 +4,8 @@ mod address;
 mod bucket;
 mod command;
 mod faults;
-mod proxy;
-mod server;
+pub mod proxy;
+pub mod server;
 mod sources;
 mod web;
 

@@ -283,7 +283,7 @@ fn rows_that_are_missing_double_or_foreign_are_refused_by_id() {
     let mut touched = made.clone();
     touched[0] = RecordBatch::try_new(made[0].schema(), columns).unwrap();
     let touched = put("moved.arrows", &touched);
-    seal(&bench, &plan, &[&touched]).failure(2, &["was changed behind its worker"]);
+    seal(&bench, &plan, &[&touched]).failure(2, &[&ids[0], "not the one that was proven", "changed on the way"]);
     // No failure left a release.
     assert!(!bench.path("build/carried/1.0.0").exists());
     seal(&bench, &plan, &[&missing, &alone]).success();
@@ -375,4 +375,64 @@ fn a_killed_worker_leaves_nothing_that_harms() {
     bench.run(&args).success();
     let release = bench.run(&["seal", "build/carried/1.0.0.plan"]).success().release(&bench);
     same(&release, &full);
+}
+
+/// All of it in a bucket, over a line that is slow, then cut: a worker is killed amid it, another goes on.
+#[cfg(feature = "cloud")]
+#[test]
+fn plan_parts_and_prompts_lie_in_a_bucket() {
+    use crate::remote::proxy::{Act, Proxy};
+    use crate::remote::server::{Server, variables};
+    let bench = Bench::new();
+    let server = Server::start(&bench.path("server"));
+    let line = Proxy::to(&server.address);
+    let run = |address: &str, args: &[&str]| {
+        let mut command = bench.command(args);
+        command.envs(variables(address));
+        command
+    };
+    let through = |address: &str, args: &[&str]| Outcome::of(run(address, args).output().unwrap());
+    bench.write("r.toml", &stories("languages = [\"en\", \"zh\"]\nlengths = [\"0k\", \"4k\"]", "[distractors]\npool = 500\n"));
+    let full = bench.run(&["recipe", "r.toml", "--out", "local"]).success().release(&bench);
+    let to = "s3://suite/plans/one";
+    let said = through(&server.address, &["plan", "r.toml", "--to", to, "--unit", "40000"]).success();
+    assert!(said.out.starts_with(to), "{}", said.out);
+    // The same again is there; another is refused.
+    through(&server.address, &["plan", "r.toml", "--to", to, "--unit", "40000"]).success();
+    through(&server.address, &["plan", "r.toml", "--seed", "5", "--out", "other", "--to", to])
+        .failure(2, &["another plan", to]);
+    through(&server.address, &["plan", "r.toml", "--offline", "--to", to]).failure(2, &["--offline"]);
+    // Killed while it fetches parts over a slow line; then the line is cut once and again amid a part.
+    let part = |part: &str| ["worker", "render", to, "--part", part, "--cache", "cache"].map(str::to_owned);
+    let flags = part("1/3");
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    line.slow(40_000);
+    let mut child = run(&line.address, &flags).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    child.kill().unwrap();
+    assert!(!child.wait().unwrap().success());
+    line.slow(0);
+    line.rule(|passing| if passing.connection % 3 == 1 && !passing.up && passing.bytes > 9000 { Act::Cut } else { Act::Pass });
+    through(&line.address, &flags).success();
+    // What was fetched and damaged since is fetched again.
+    let kept = nihbuild::store::sorted_dir(&bench.path("cache")).unwrap();
+    let kept = kept.iter().find(|path| std::fs::metadata(path).unwrap().len() > 1000).unwrap();
+    std::fs::write(kept, "damaged").unwrap();
+    for n in ["2/3", "3/3"] {
+        let flags = part(n);
+        let said = through(&server.address, &flags.iter().map(String::as_str).collect::<Vec<_>>()).success();
+        assert!(said.out.contains(&format!("part {n}:")), "{}", said.out);
+    }
+    let again = through(&server.address, &flags).success();
+    assert!(again.out.contains("were there before"), "{}", again.out);
+    assert_eq!(server.unfinished(), 0);
+    let sealed = through(&server.address, &["seal", to, "--cache", "cache"]).success().release(&bench);
+    same(&sealed, &full);
+    // Rows of a stream go to the bucket as well, and come from it.
+    let (plan, _) = planned(&bench, &["recipe", "r.toml"], "40000", "here");
+    let rows: Vec<RecordBatch> = row_files(&plan).iter().flat_map(|file| batches(file)).collect();
+    let output = fed(run(&server.address, &["worker", "render", to, "--cache", "cache", "--to", "s3://suite/rows"]), &stream(&rows));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let args = ["seal", plan.to_str().unwrap(), "--rows", "s3://suite/rows", "--out", "again"];
+    same(&through(&server.address, &args).success().release(&bench), &full);
 }

@@ -1,10 +1,12 @@
 //! `run`: plan, work and seal in one command, with the work on an engine.
 
 use super::build::BuildFlags;
+use super::work::cache;
 use super::{print, threads, told};
-use crate::engine::{Engine, Place, Run, Via};
+use crate::engine::{Engine, Run, Via, Where};
 use crate::error::{Error, Result};
 use crate::pipeline;
+use crate::remote::Place;
 use crate::report::Stopwatch;
 use crate::store::Store;
 use crate::work::render::{Worker, prompts_of};
@@ -12,11 +14,11 @@ use crate::work::seal::{Sealing, seal};
 use crate::work::share::{self, Share};
 use crate::work::{Target, folder};
 use clap::{Args, ValueEnum};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Args)]
 pub(super) struct RunArgs {
-    /// A recipe, as `recipe` takes it, or the folder of a plan, as `plan` writes it
+    /// A recipe, as `recipe` takes it, or a plan, as `plan` writes it: its folder or address
     #[arg(value_name = "RECIPE|PLAN", required_unless_present = "print_driver")]
     what: Option<String>,
     /// What hands rows to workers
@@ -29,12 +31,12 @@ pub(super) struct RunArgs {
     /// which this machine is a node of)
     #[arg(long, value_name = "ADDRESS")]
     cluster: Option<String>,
-    /// What writes prompt rows: each worker into a folder that all of them see, or the engine, into Parquet
+    /// What writes prompt rows: each worker into a place that all of them see, or the engine, into Parquet
     #[arg(long, value_enum, default_value_t = Writer::Storage)]
     via: Writer,
-    /// Folder for prompt rows [default: the plan's, which is emptied when the release is made]
-    #[arg(long, value_name = "DIR")]
-    rows: Option<PathBuf>,
+    /// Where prompt rows go, a folder or an address [default: the plan's prompts/; a folder is removed when the release is made]
+    #[arg(long, value_name = "PLACE")]
+    rows: Option<String>,
     /// The Python that has the engine
     #[arg(long, value_name = "PYTHON", env = "NIHBUILD_PYTHON", default_value = "python3")]
     python: PathBuf,
@@ -95,9 +97,10 @@ pub(super) fn run(args: RunArgs) -> Result<bool> {
     let what = args.what.as_deref().unwrap_or_default();
     let mut watch = Stopwatch::start();
     let pool = crate::parallel::pool(jobs)?;
-    let plan = if Path::new(what).join(folder::NAME).is_file() {
+    let planned = |place: &Place| place.is_local().is_none_or(|at| at.join(folder::NAME).is_file());
+    let place = if let Some(place) = Place::parse(what).ok().filter(planned) {
         args.build.none_but_out_and_jobs(what)?;
-        PathBuf::from(what)
+        place
     } else {
         let plan = args.build.clone().plan(what)?;
         if plan.folder().exists() {
@@ -109,26 +112,25 @@ pub(super) fn run(args: RunArgs) -> Result<bool> {
         let store = Store::new(plan.options.out.join("store"));
         pool.install(|| pipeline::planned(&plan, &store, &target))?;
         watch.lap("plan");
-        target.folder
+        Place::of(&target.folder)
     };
-    let rows = args.rows.clone().unwrap_or_else(|| prompts_of(&plan));
+    let rows = args.rows.as_deref().map_or_else(|| Ok(prompts_of(&place)), Place::parse)?;
     match args.on.engine() {
         None => {
-            let worker = Worker::open(&plan, args.workers.unwrap_or(jobs))?;
-            share::render(&worker, &plan, Share { part: 1, of: 1 }, Some(&rows), false)?;
+            let worker = Worker::open(&place, &cache(), args.workers.unwrap_or(jobs))?;
+            share::render(&worker, Share { part: 1, of: 1 }, &rows, false)?;
         }
-        Some(engine) => args.driven(engine, &plan, &rows)?.carry_out(&mut || watch.lap("start"))?,
+        Some(engine) => args.driven(engine, &place, &rows)?.carry_out(&mut || watch.lap("start"))?,
     }
     watch.lap("render");
     if args.no_seal {
-        return print(&format!("{}\n  next: nihbuild seal {} --rows {0}\n", rows.display(), plan.display()))
-            .map(|()| true);
+        return print(&format!("{rows}\n  next: nihbuild seal {place} --rows {rows}\n")).map(|()| true);
     }
-    let sealing = Sealing { plan: plan.clone(), rows: vec![rows.clone()], out, jobs };
+    let sealing = Sealing { plan: place, rows: vec![rows.clone()], cache: cache(), out, jobs };
     let (resolved, mut outcome) = pool.install(|| seal(&sealing))?;
     outcome.watch = watch.then(&outcome.watch);
-    if args.rows.is_none() {
-        std::fs::remove_dir_all(&rows).map_err(|e| Error::io("cannot remove", &rows, e))?;
+    if let (None, Some(rows)) = (&args.rows, rows.is_local()) {
+        std::fs::remove_dir_all(rows).map_err(|e| Error::io("cannot remove", rows, e))?;
     }
     told(&resolved, &outcome, args.json)
 }
@@ -152,20 +154,20 @@ impl RunArgs {
         }
     }
 
-    fn driven(&self, engine: Engine, plan: &Path, rows: &Path) -> Result<Run> {
+    fn driven(&self, engine: Engine, plan: &Place, rows: &Place) -> Result<Run> {
         let own = || {
             std::env::current_exe()
                 .map_err(|e| Error::new(format!("cannot find this program: {e}")).help("name it with --program FILE"))
         };
         Ok(Run {
             engine,
-            place: match &self.cluster {
-                Some(address) => Place::Cluster(address.clone()),
-                None => Place::Here(threads(self.workers)?),
+            on: match &self.cluster {
+                Some(address) => Where::Cluster(address.clone()),
+                None => Where::Here(threads(self.workers)?),
             },
             python: self.python.clone(),
-            plan: plan.to_owned(),
-            rows: rows.to_owned(),
+            plan: plan.clone(),
+            rows: rows.clone(),
             via: if self.via == Writer::Engine { Via::Engine } else { Via::Storage },
             program: self.program.clone().map_or_else(own, Ok)?,
         })

@@ -10,6 +10,7 @@
 
 use crate::error::{Error, Result};
 use crate::fail;
+use crate::remote::Place;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
@@ -63,7 +64,7 @@ impl Engine {
 /// What writes prompt rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Via {
-    /// Each worker, into a folder that all of them see.
+    /// Each worker, into a place that all of them see.
     Storage,
     /// The engine, from what workers hand back to it.
     Engine,
@@ -71,7 +72,7 @@ pub enum Via {
 
 /// Where an engine runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum Where {
     /// On this machine, so many tasks at a time.
     Here(usize),
     /// On a cluster, by the address of its master.
@@ -84,13 +85,13 @@ pub struct Run {
     /// The engine.
     pub engine: Engine,
     /// Where it runs.
-    pub place: Place,
+    pub on: Where,
     /// The Python that has it.
     pub python: PathBuf,
-    /// Folder of the plan.
-    pub plan: PathBuf,
-    /// Folder for prompt rows.
-    pub rows: PathBuf,
+    /// The plan, where all workers see it.
+    pub plan: Place,
+    /// Where prompt rows go.
+    pub rows: Place,
     /// What writes them.
     pub via: Via,
     /// This program, as workers see it.
@@ -111,8 +112,8 @@ impl Run {
     /// A Python without the engine; what a worker said that failed as often as the engine allows; a driver that failed otherwise.
     pub fn carry_out(&self, ready: &mut dyn FnMut()) -> Result<()> {
         self.check()?;
-        if self.via == Via::Engine {
-            own_folder(&self.rows)?;
+        if let (Via::Engine, Some(rows)) = (self.via, self.rows.is_local()) {
+            own_folder(rows)?;
         }
         // Short and of the machine's own: Ray puts sockets there, whose paths may have a hundred bytes.
         let scratch = tempfile::Builder::new().prefix("nih").tempdir();
@@ -168,16 +169,16 @@ impl Run {
     }
 
     fn flags(&self, scratch: &Path) -> Result<Vec<OsString>> {
-        let mut flags = vec![seen(&self.plan)?.into(), seen(&self.rows)?.into()];
+        let mut flags = vec![seen(&self.plan)?, seen(&self.rows)?];
         let mut flag = |name: &str, value: OsString| flags.extend([name.into(), value]);
         flag("--program", self.program.clone().into());
         flag("--via", if self.via == Via::Engine { "engine" } else { "storage" }.into());
-        match &self.place {
-            Place::Here(workers) => {
+        match &self.on {
+            Where::Here(workers) => {
                 flag("--workers", workers.to_string().into());
                 flag("--scratch", scratch.into());
             }
-            Place::Cluster(address) => flag("--cluster", address.into()),
+            Where::Cluster(address) => flag("--cluster", address.into()),
         }
         flags.push("--held".into());
         Ok(flags)
@@ -205,11 +206,13 @@ impl Run {
 }
 
 /// A place as processes elsewhere see it: a folder by its whole path.
-fn seen(place: &Path) -> Result<PathBuf> {
-    if place.to_string_lossy().contains("://") {
-        return Ok(place.to_owned());
+fn seen(place: &Place) -> Result<OsString> {
+    match place.is_local() {
+        Some(folder) => {
+            std::path::absolute(folder).map(OsString::from).map_err(|e| Error::io("cannot find", folder, e))
+        }
+        None => Ok(place.to_string().into()),
     }
-    std::path::absolute(place).map_err(|e| Error::io("cannot find", place, e))
 }
 
 /// An engine empties the folder that it writes: nothing else may lie there.

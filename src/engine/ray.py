@@ -3,6 +3,7 @@
 def on_ray(args):
     """On this machine with `--workers`; else on the cluster of `--cluster`, or that of `ray job submit`."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import pyarrow.fs as fs
     import pyarrow.parquet as pq
     import ray
 
@@ -16,15 +17,18 @@ def on_ray(args):
     settings = ray.data.DataContext.get_current()
     settings.enable_progress_bars = False
     settings.retried_map_errors, settings.max_map_retries = True, 3
-    command = args.command
+    command, plan = args.command, args.plan
+    place, folder = fs.FileSystem.from_uri(plan) if "://" in plan else (fs.LocalFileSystem(), plan)
 
     def work(files):
         for file in files["file"].to_pylist():
-            for batch in rendered(command, pq.ParquetFile(file).iter_batches()):
-                yield pa.Table.from_batches([batch])
+            with place.open_input_file(file) as rows:
+                for batch in rendered(command, pq.ParquetFile(rows).iter_batches()):
+                    yield pa.Table.from_batches([batch])
 
     # Ray's own reader would put small files together.
-    files = [{"file": str(file)} for file in sorted(Path(args.plan, "rows").glob("*.parquet"))]
+    names = sorted(file.path for file in place.get_file_info(fs.FileSelector(f"{folder}/rows")))
+    files = [{"file": name} for name in names]
     made = ray.data.from_items(files, override_num_blocks=len(files))
     made = made.map_batches(work, batch_format="pyarrow", batch_size=1)
     if args.via == "engine":

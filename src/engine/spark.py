@@ -25,7 +25,7 @@ def on_spark(args):
     session = SparkSession.builder.appName("nihbuild").config(map=settings).getOrCreate()
     ready(args)
 
-    rows = session.read.parquet(str(Path(args.plan, "rows")))
+    rows = session.read.parquet(f"{args.plan}/rows")
     command, nothing = args.command, pa.BufferOutputStream()
     pa.ipc.new_stream(nothing, to_arrow_schema(rows.schema)).close()
     out = subprocess.run(command, input=nothing.getvalue(), stdout=subprocess.PIPE, check=True).stdout

@@ -10,15 +10,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-from pathlib import Path
 
 import pyarrow as pa
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("plan", help="folder of the plan, as every worker sees it")
-    parser.add_argument("rows", help="folder for prompt rows, as every worker sees it")
+    parser.add_argument("plan", help="the plan: its folder or address, as every worker sees it")
+    parser.add_argument("rows", help="folder or address for prompt rows, as every worker sees it")
     parser.add_argument("--program", default="nihbuild", help="nihbuild, as every worker sees it")
     parser.add_argument("--via", choices=["storage", "engine"], default="storage", help="what writes prompt rows")
     where = parser.add_mutually_exclusive_group()

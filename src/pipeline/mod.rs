@@ -16,6 +16,7 @@ use crate::hash::Digest;
 use crate::manifest::{self, Manifest, Match};
 use crate::plan::{FilePlan, Plan};
 use crate::recipe::{EmbedderName, Family, SourceKind};
+use crate::remote::Place;
 use crate::report::Stopwatch;
 use crate::source::locate::{self, Locator};
 use crate::stage::assemble::RowPlan;
@@ -93,7 +94,7 @@ pub fn plan_rows(plan: &Plan, store: &Store, target: &work::Target) -> Result<wo
 pub fn planned(plan: &Plan, store: &Store, target: &work::Target) -> Result<work::PlanFile> {
     let _lock = work::make::lock(&target.folder)?;
     if target.folder.join(work::folder::NAME).is_file() {
-        let there = work::PlanFile::read(&target.folder)?;
+        let there = work::PlanFile::read(&Place::of(&target.folder))?;
         if there.plan == plan.digest() {
             return Ok(there);
         }

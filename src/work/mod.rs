@@ -36,6 +36,7 @@ pub mod rows;
 mod running;
 pub mod seal;
 mod segment;
+pub mod send;
 pub mod share;
 pub mod spool;
 mod story;

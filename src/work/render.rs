@@ -11,10 +11,11 @@ use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::plan::{Options, Plan};
 use crate::recipe::Family;
+use crate::remote::Place;
 use crate::report::Progress;
 use arrow_array::RecordBatch;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Prompts that a thread renders before it hands them on, in bytes.
 const SEGMENT: usize = 32 << 20;
@@ -45,19 +46,24 @@ pub struct Done {
 }
 
 impl Worker {
-    /// Opens a plan folder. `jobs` threads render.
+    /// Opens a plan. What is fetched of it is kept in the folder `cache`; `jobs` threads render.
     ///
     /// # Errors
     ///
     /// No plan, one of another version, or one whose recipe comes to something else here.
-    pub fn open(folder: &Path, jobs: usize) -> Result<Worker> {
-        let file = PlanFile::read(folder)?;
-        let parts = PartReader::new(folder);
+    pub fn open(place: &Place, cache: &Path, jobs: usize) -> Result<Worker> {
+        let file = PlanFile::read(place)?;
+        let parts = PartReader::new(place, cache);
         let scratch =
             tempfile::tempdir().map_err(|e| Error::new(format!("cannot make a folder for temporary files: {e}")))?;
         let options = Options { jobs, out: scratch.path().join("build"), ..Options::default() };
         let plan = file.resolve(&parts, scratch.path(), options)?;
         Ok(Worker { file, parts, plan, scratch })
+    }
+
+    /// Its parts.
+    pub(super) fn parts(&self) -> &PartReader {
+        &self.parts
     }
 
     /// The plan.
@@ -220,6 +226,6 @@ impl Namer {
 }
 
 /// Where prompt rows go unless told otherwise.
-pub fn prompts_of(plan: &Path) -> PathBuf {
+pub fn prompts_of(plan: &Place) -> Place {
     plan.join("prompts")
 }

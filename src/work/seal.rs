@@ -8,6 +8,7 @@ use crate::compact::{PartFile, Parts};
 use crate::error::{Error, Result};
 use crate::pipeline::{Ending, Outcome, lock_file, there};
 use crate::plan::{Options, Plan};
+use crate::remote::Place;
 use crate::report::Stopwatch;
 use crate::store::{Lock, write_aside};
 use std::collections::BTreeMap;
@@ -16,10 +17,12 @@ use std::path::PathBuf;
 /// What to seal.
 #[derive(Clone, Debug)]
 pub struct Sealing {
-    /// The plan folder.
-    pub plan: PathBuf,
+    /// The plan.
+    pub plan: Place,
     /// Files of prompt rows, or folders of them.
-    pub rows: Vec<PathBuf>,
+    pub rows: Vec<Place>,
+    /// Folder for parts that are fetched.
+    pub cache: PathBuf,
     /// Folder of releases.
     pub out: PathBuf,
     /// Threads.
@@ -35,7 +38,7 @@ pub struct Sealing {
 pub fn seal(sealing: &Sealing) -> Result<(Plan, Outcome)> {
     let mut watch = Stopwatch::start();
     let file = PlanFile::read(&sealing.plan)?;
-    let parts = PartReader::new(&sealing.plan);
+    let parts = PartReader::new(&sealing.plan, &sealing.cache);
     let scratch =
         tempfile::tempdir().map_err(|e| Error::new(format!("cannot make a folder for temporary files: {e}")))?;
     let options = Options { jobs: sealing.jobs, out: sealing.out.clone(), ..Options::default() };
@@ -49,7 +52,7 @@ pub fn seal(sealing: &Sealing) -> Result<(Plan, Outcome)> {
     let shapes = file.shapes(&plan)?;
     // Rows that cannot be looked up at random are copied beside the release, where there is room for it.
     let beside = crate::pipeline::beside(&folder, "rows");
-    let index = Index::of(&file, &sealing.plan, &sealing.rows, &beside)?;
+    let index = Index::of(&file, &parts, &sealing.rows, &beside)?;
     watch.lap("index");
     let ending = ending(&file, &parts)?;
     let texts = |made: &mut Parts| texts(&plan, file.compact.as_ref(), &parts, made);
