@@ -79,6 +79,7 @@ pub mod compact;
 pub mod diff;
 pub mod digests;
 pub mod embedder;
+pub mod engine;
 pub mod error;
 pub mod export;
 pub mod family;

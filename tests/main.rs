@@ -14,6 +14,7 @@ mod coreference;
 mod crosslingual;
 mod diff;
 mod embeddings;
+mod engines;
 mod export;
 mod fetching;
 mod languages;

@@ -14,6 +14,13 @@ pub(super) struct BuildArgs {
     /// A path, else a name under recipes/, else a recipe built in (mlrbench, mlrbench-babi, mlrbench-paper, mlneedle,
     /// mlneedle-existence, mlneedle-paper, recall, recall-paper, golden)
     recipe: String,
+    #[command(flatten)]
+    flags: BuildFlags,
+}
+
+/// All but the recipe.
+#[derive(Clone, Args)]
+pub(super) struct BuildFlags {
     /// Only the first N instances of the fixed order: balanced over the tasks, 10 within 100; of MLNeedle the
     /// first N questions of each cell; of the recall test N cells of length and depth
     #[arg(long, value_name = "N")]
@@ -29,13 +36,13 @@ pub(super) struct BuildArgs {
     seed: Option<u64>,
     /// Folder of the store and of releases
     #[arg(long, value_name = "DIR", default_value = "build")]
-    out: PathBuf,
+    pub(super) out: PathBuf,
     /// Folder of source files, searched with the folders directly below it; what is not there is downloaded
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Threads [default: one a core]
     #[arg(long, value_name = "N")]
-    jobs: Option<usize>,
+    pub(super) jobs: Option<usize>,
     /// Never open a socket; what would be downloaded must be there
     #[arg(long)]
     offline: bool,
@@ -63,7 +70,14 @@ pub(super) struct BuildArgs {
 impl BuildArgs {
     /// The plan of the build.
     pub(super) fn plan(self) -> Result<Plan> {
-        let (name, recipe) = Recipe::find(&self.recipe)?;
+        self.flags.plan(&self.recipe)
+    }
+}
+
+impl BuildFlags {
+    /// The plan of a recipe's build.
+    pub(super) fn plan(self, recipe: &str) -> Result<Plan> {
+        let (name, recipe) = Recipe::find(recipe)?;
         let options = Options {
             filter: Filter { limit: self.limit, languages: languages(self.languages)?, lengths: self.lengths },
             seed: self.seed,
@@ -80,6 +94,31 @@ impl BuildArgs {
             compact: self.layout == Written::Compact,
         };
         Plan::new(recipe, options)
+    }
+
+    /// Of a plan that is made already only the folder of releases and threads can be said.
+    pub(super) fn none_but_out_and_jobs(&self, folder: &str) -> Result<()> {
+        let BuildFlags { out: _, jobs: _, limit, languages, lengths, seed, data, .. } = self;
+        let BuildFlags { offline, models, tokenizers, runtime, pins, sources, layout, .. } = self;
+        let given = [
+            ("--limit", limit.is_some()),
+            ("--languages", languages.is_some()),
+            ("--lengths", lengths.is_some()),
+            ("--seed", seed.is_some()),
+            ("--data", data.is_some()),
+            ("--offline", *offline),
+            ("--models", models.is_some()),
+            ("--tokenizer", !tokenizers.is_empty()),
+            ("--runtime", runtime.is_some()),
+            ("--pins", pins.is_some()),
+            ("--sources", sources.is_some()),
+            ("--layout", *layout != Written::Full),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(Error::new(format!("{flag}: {folder} is a plan already"))
+                .help("narrow the recipe when it is planned: nihbuild plan RECIPE, or nihbuild run RECIPE")),
+            None => Ok(()),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod export;
 mod new;
 mod place;
 mod report;
+mod run;
 mod score;
 mod shard;
 mod side;
@@ -53,6 +54,8 @@ enum Verb {
     Recipe(RecipeArgs),
     /// Do all of a build but its rows, and write a plan of those, for workers on many machines
     Plan(work::PlanArgs),
+    /// Plan a build, have its rows made by Spark, Ray or this process, and make the release
+    Run(run::RunArgs),
     /// Make the release of a plan from the rows that its workers made
     Seal(work::SealArgs),
     /// Download what a recipe reads, check it against its pins, and keep it for builds without a network
@@ -171,6 +174,7 @@ pub fn run(cli: Cli) -> Result<bool> {
     match cli.verb {
         Verb::Recipe(args) => recipe(args),
         Verb::Plan(args) => work::plan(args),
+        Verb::Run(args) => run::run(args),
         Verb::Seal(args) => work::sealed(args),
         Verb::Fetch(args) => fetch(args),
         Verb::Materialize(args) => materialized(args),

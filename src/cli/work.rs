@@ -13,6 +13,7 @@ use crate::work::seal::{Sealing, seal};
 use crate::work::send::send;
 use crate::work::share::{self, Share, Shared};
 use crate::work::spool::{Receipt, Spool};
+use crate::work::whole::Watched;
 use crate::work::{Target, prompts};
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
@@ -121,8 +122,12 @@ pub(super) fn render(args: &RenderArgs) -> Result<()> {
         Error::new(format!("what came on standard input is no stream of rows of a plan: {e}"))
             .help("hand on rows of PLAN/rows/*.parquet as an Arrow IPC stream")
     };
-    let input = StreamReader::try_new(BufReader::with_capacity(1 << 20, std::io::stdin().lock()), None);
+    let (input, ended) = Watched::new(std::io::stdin().lock());
+    let input = StreamReader::try_new(BufReader::with_capacity(1 << 20, input), None);
     let rows = input.map_err(|e| fault(&e))?.map(|batch| batch.map_err(|e| fault(&e)));
+    // Once it is out of rows.
+    let end = std::iter::from_fn(move || (!ended.whole()).then(|| Err(fault(&"it broke off"))));
+    let rows = rows.chain(end.take(1));
     match &to {
         None => {
             let mut out = Sink::new(&prompts::SCHEMA)?;

@@ -29,6 +29,7 @@ pub(super) fn worker(args: WorkerArgs) -> Result<bool> {
         Work::Render(args) => render(&args),
         Work::Shard(work) => shard::run(work),
     };
-    let lines = |e: &Error| e.to_string().lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    let lines =
+        |e: &Error| e.to_string().lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
     done.map(|()| true).map_err(|e| Error::new(lines(&e)))
 }

@@ -40,6 +40,7 @@ pub mod send;
 pub mod share;
 pub mod spool;
 mod story;
+pub mod whole;
 
 pub use folder::{PlanFile, Target};
 

@@ -5,6 +5,7 @@
 mod compact;
 #[path = "../page/driver.rs"]
 mod driver;
+mod engines;
 mod long;
 mod mlneedle;
 mod nearest;
@@ -118,7 +119,7 @@ sys.exit(code)";
 /// A part of the program, and the word that asks for it alone.
 type Part = (&'static str, fn(&mut Figures));
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     ("mlrbench", builds),
     ("nearest", nearest::run),
     ("sharded", sharded::run),
@@ -128,6 +129,7 @@ const PARTS: [Part; 9] = [
     ("long", long::run),
     ("score", score::run),
     ("report", report::run),
+    ("engines", engines::run),
     (ALONE, compact::alone),
 ];
 
