@@ -141,7 +141,7 @@ fn languages(named: Option<Vec<String>>) -> Result<Option<Vec<Language>>> {
 }
 
 /// Folders of pins: in the one given (a release, its pins/, or a folder of the kind), and beside the recipe, where it is a release's.
-fn pins_of(given: Option<PathBuf>, recipe: &str) -> Result<Vec<PathBuf>> {
+pub(super) fn pins_of(given: Option<PathBuf>, recipe: &str) -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     if let Some(given) = given {
         const KINDS: [&str; 3] = ["embed", "translate", "rerank"];

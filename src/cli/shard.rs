@@ -1,6 +1,7 @@
 //! `worker`: steps of retrieval on shards, streams in and out.
 
-use super::{pins_of, print, threads};
+use super::build::pins_of;
+use super::{print, threads};
 use crate::embedder::Role;
 use crate::error::{Error, Result};
 use crate::language::Language;

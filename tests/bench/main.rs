@@ -119,7 +119,7 @@ sys.exit(code)";
 /// A part of the program, and the word that asks for it alone.
 type Part = (&'static str, fn(&mut Figures));
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     ("mlrbench", builds),
     ("nearest", nearest::run),
     ("sharded", sharded::run),
