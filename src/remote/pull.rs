@@ -14,8 +14,8 @@ use crate::verify::{check_sums, list, read_manifest};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// What became of it.
 #[derive(Clone, Debug, Serialize)]
@@ -86,7 +86,7 @@ pub fn plan(place: &Place, folder: &Path) -> Result<ToPull> {
         release: format!("{name} {version}"),
         folder: folder.to_owned(),
         files: files.len() + 1,
-        bytes: text.len() as u64 + sizes(place, &files)?.values().sum::<u64>(),
+        bytes: text.len() as u64 + sizes(place, &files).values().sum::<u64>(),
         come: 0,
         is_there: there(folder, &text)?,
     };
@@ -191,7 +191,7 @@ fn bring(place: &Place, files: &BTreeMap<String, Digest>, partial: &Path) -> Res
         let path = partial.join(name);
         std::fs::remove_file(&path).map_err(|e| Error::io("cannot remove", &path, e))?;
     }
-    let sizes = sizes(place, files)?;
+    let sizes = sizes(place, files);
     let progress = Arc::new(Progress::new("pull", sizes.values().sum(), "bytes"));
     let place = place.clone().told(progress.clone());
     let names: Vec<(&String, &Digest)> = files.iter().collect();
@@ -230,16 +230,24 @@ fn is_part_of(name: &str, files: &BTreeMap<String, Digest>) -> bool {
     files.keys().any(|file| super::aside(Path::new(file)) == Path::new(name))
 }
 
-/// Sizes in bytes, as the place says them; for the progress alone.
-fn sizes(place: &Place, files: &BTreeMap<String, Digest>) -> Result<BTreeMap<String, u64>> {
+/// Sizes in bytes, as far as the place says them; for the eye alone.
+fn sizes(place: &Place, files: &BTreeMap<String, Digest>) -> BTreeMap<String, u64> {
     if let Ok(all) = place.list("") {
-        return Ok(all.into_iter().filter(|(name, _)| files.contains_key(name)).collect());
+        return all.into_iter().filter(|(name, _)| files.contains_key(name)).collect();
     }
-    let mut sizes = BTreeMap::new();
-    for name in files.keys() {
-        if let Some(bytes) = place.size(name)? {
-            sizes.insert(name.clone(), bytes);
-        }
-    }
-    Ok(sizes)
+    let sizes = Mutex::new(BTreeMap::new());
+    let names: Vec<&String> = files.keys().collect();
+    // Some servers answer no such question.
+    let _ = parallel::each(
+        FILES_AT_ONCE,
+        names.len(),
+        || (),
+        |n, ()| {
+            if let Some(bytes) = place.size(names[n])? {
+                sizes.lock().unwrap_or_else(|e| e.into_inner()).insert(names[n].clone(), bytes);
+            }
+            Ok(())
+        },
+    );
+    sizes.into_inner().unwrap_or_else(|e| e.into_inner())
 }

@@ -242,10 +242,10 @@ fn strangers_are_left_alone() {
     // A page is no bucket.
     run(&["push", text(&release), "http://127.0.0.1:1/x"]).failure(2, &["web server", "only read"]);
     let wrong = command(&bench, &server.address, &["push", text(&release), "s3://suite/x"])
-        .env("AWS_SECRET_ACCESS_KEY", "another secret")
+        .env("AWS_SECRET_ACCESS_KEY", "another-secret")
         .output()
         .unwrap();
     let wrong = Outcome::of(wrong).failure(2, &["AWS_SECRET_ACCESS_KEY"]);
-    assert!(!wrong.err.contains("another secret") && !wrong.err.contains(SECRET), "{}", wrong.err);
+    assert!(!wrong.err.contains("another-secret") && !wrong.err.contains(SECRET), "{}", wrong.err);
     assert!(Place::parse("s3://suite/x").unwrap().is_local().is_none());
 }

@@ -2,6 +2,7 @@
 
 use super::super::address::{Remote, Server};
 use super::super::{MAX_WAIT, Patience};
+use super::checked;
 use super::fault::Asked;
 use super::watch::Watch;
 use crate::error::Result;
@@ -49,26 +50,27 @@ impl Client {
         let watch = Watch { stall: patience.stall };
         let root = remote.root.as_str();
         let made = match remote.server {
-            Server::S3 => s3(root, &retries, &watch, variables),
-            Server::Gcs => configured!(GoogleCloudStorageBuilder, variables)
-                .with_bucket_name(root)
-                .with_retry(retries)
-                .with_http_connector(watch)
-                .build()
-                .map(Client::Gcs),
-            Server::Azure => configured!(MicrosoftAzureBuilder, variables)
-                .with_container_name(root)
-                .with_retry(retries)
-                .with_http_connector(watch)
-                .build()
-                .map(Client::Azure),
-            Server::Web => HttpBuilder::new()
-                .with_url(root)
-                .with_client_options(ClientOptions::new().with_allow_http(true))
-                .with_retry(retries)
-                .with_http_connector(watch)
-                .build()
-                .map(Client::Web),
+            Server::S3 => {
+                checked::s3(&configured!(AmazonS3Builder, variables))?;
+                s3(root, &retries, &watch, variables)
+            }
+            Server::Gcs => {
+                let builder = configured!(GoogleCloudStorageBuilder, variables);
+                checked::gcs(&builder)?;
+                let builder = builder.with_bucket_name(root).with_retry(retries).with_http_connector(watch);
+                builder.build().map(Client::Gcs)
+            }
+            Server::Azure => {
+                let builder = configured!(MicrosoftAzureBuilder, variables);
+                checked::azure(&builder)?;
+                let builder = builder.with_container_name(root).with_retry(retries).with_http_connector(watch);
+                builder.build().map(Client::Azure)
+            }
+            Server::Web => {
+                let options = ClientOptions::new().with_allow_http(true);
+                let builder = HttpBuilder::new().with_url(root).with_client_options(options);
+                builder.with_retry(retries).with_http_connector(watch).build().map(Client::Web)
+            }
         };
         made.map_err(|e| Asked { remote, name: String::new() }.failed("reach", &e))
     }
