@@ -21,7 +21,7 @@ pub(super) fn get(folder: &Path, name: &str) -> Result<Option<Vec<u8>>> {
 pub(super) fn size(folder: &Path, name: &str) -> Result<Option<u64>> {
     let path = folder.join(name);
     match std::fs::metadata(&path) {
-        Ok(about) => Ok(about.is_file().then(|| about.len())),
+        Ok(about) => Ok(about.is_file().then_some(about.len())),
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
         Err(e) => Err(Error::io("cannot look at", &path, e)),
     }
@@ -39,7 +39,7 @@ fn is_aside(path: &Path) -> bool {
     })
 }
 
-fn walk(root: &Path, folder: &Path, each: &mut dyn FnMut(PathBuf) -> Result<()>) -> Result<()> {
+fn walk(folder: &Path, each: &mut dyn FnMut(PathBuf) -> Result<()>) -> Result<()> {
     let entries = match sorted_dir(folder) {
         // Another run may remove what is empty.
         Err(_) if !folder.exists() => return Ok(()),
@@ -47,7 +47,7 @@ fn walk(root: &Path, folder: &Path, each: &mut dyn FnMut(PathBuf) -> Result<()>)
     };
     for path in entries {
         match path.is_dir() && !path.is_symlink() {
-            true => walk(root, &path, each)?,
+            true => walk(&path, each)?,
             false => each(path)?,
         }
     }
@@ -60,7 +60,7 @@ pub(super) fn list(folder: &Path, prefix: &str) -> Result<Vec<(String, u64)>> {
     if !below.is_dir() {
         return Ok(all);
     }
-    walk(folder, &below, &mut |path| {
+    walk(&below, &mut |path| {
         if is_aside(&path) {
             return Ok(());
         }
@@ -215,7 +215,7 @@ pub(super) fn remove(folder: &Path, name: &str) -> Result<()> {
 pub(super) fn undo_uploads(folder: &Path) -> Result<usize> {
     let mut left = Vec::new();
     if folder.is_dir() {
-        walk(folder, folder, &mut |path| {
+        walk(folder, &mut |path| {
             left.extend(is_aside(&path).then_some(path));
             Ok(())
         })?;

@@ -98,9 +98,16 @@ impl Asked<'_> {
                 self.remote.root
             ));
         }
-        if ["169.254.", "metadata.google", "MissingAccessKeyId", "Missing AccessKeyId", "Missing SecretAccessKey"]
-            .iter()
-            .any(|word| whole.contains(word))
+        if [
+            "169.254.",
+            "metadata.google",
+            "MissingAccessKeyId",
+            "Missing AccessKeyId",
+            "Missing SecretAccessKey",
+            "Account must be specified",
+        ]
+        .iter()
+        .any(|word| whole.contains(word))
         {
             return Some(format!(
                 "no credentials were found: set {credentials}, or AWS_SKIP_SIGNATURE=true for what everybody may read"

@@ -149,7 +149,7 @@ impl Cloud {
             match end {
                 Ok(_) => Ok(()),
                 // An answer that was lost may have been a good one.
-                Err(e) if self.holds(name, digest, bytes).unwrap_or(false) => Ok(drop(e)),
+                Err(_) if self.holds(name, digest, bytes).unwrap_or(false) => Ok(()),
                 Err(e) if fault::is_gone(&e) => Err(Fault::Gone(failed(&e))),
                 Err(e) => Err(Fault::Other(failed(&e))),
             }
