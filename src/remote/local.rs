@@ -152,6 +152,9 @@ pub(super) fn fetch(
     Ok((digest, bytes))
 }
 
+/// How often a file is begun anew where another run has removed its beginning, which it took for one of a run that was killed.
+const ANEW: usize = 20;
+
 /// Makes a file if it is not there; a kill may leave it short.
 fn alone(to: &Path, bytes: &[u8]) -> std::io::Result<Creation> {
     match File::create_new(to) {
@@ -163,36 +166,55 @@ fn alone(to: &Path, bytes: &[u8]) -> std::io::Result<Creation> {
 
 pub(super) fn create(folder: &Path, name: &str, bytes: &[u8]) -> Result<Creation> {
     let to = folder.join(name);
-    let partial = own(&to);
-    let mut file = made(&partial)?;
-    let mut write = || -> std::io::Result<Creation> {
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        // A link is refused where the name is taken: whole or not at all, and one alone wins.
-        match std::fs::hard_link(&partial, &to) {
-            Ok(()) => Ok(Creation::Created),
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(Creation::There),
-            // Some file systems have no links.
-            Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied) => alone(&to, bytes),
-            Err(e) => Err(e),
+    let mut tries = 0;
+    loop {
+        let partial = own(&to);
+        let mut file = made(&partial)?;
+        let mut write = || -> std::io::Result<Creation> {
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            // A link is refused where the name is taken: whole or not at all, and one alone wins.
+            match std::fs::hard_link(&partial, &to) {
+                Ok(()) => Ok(Creation::Created),
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(Creation::There),
+                // Some file systems have no links.
+                Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied) => alone(&to, bytes),
+                Err(e) => Err(e),
+            }
+        };
+        let done = write();
+        // As long as this one is there, the folder is.
+        let synced = sync_dir(to.parent().unwrap_or(folder));
+        let _ = std::fs::remove_file(&partial);
+        match done {
+            Err(e) if e.kind() == ErrorKind::NotFound && tries < ANEW => tries += 1,
+            done => {
+                let done = done.map_err(|e| Error::io("cannot create", &to, e))?;
+                // What is gone again need not last.
+                return if to.exists() { synced.map(|()| done) } else { Ok(done) };
+            }
         }
-    };
-    let done = write();
-    // As long as this one is there, the folder is.
-    let synced = sync_dir(to.parent().unwrap_or(folder));
-    let _ = std::fs::remove_file(&partial);
-    let done = done.map_err(|e| Error::io("cannot create", &to, e))?;
-    synced.map(|()| done)
+    }
 }
 
 pub(super) fn upload(folder: &Path, name: &str, file: &Path, digest: Digest, moved: &dyn Fn(u64)) -> Result<()> {
     let to = folder.join(name);
-    let (partial, found, _) = copy(file, &to, moved)?;
-    if found != digest {
-        let _ = std::fs::remove_file(&partial);
-        return Err(differs(file.display(), found, digest));
+    let mut tries = 0;
+    loop {
+        let (partial, found, _) = copy(file, &to, moved)?;
+        if found != digest {
+            let _ = std::fs::remove_file(&partial);
+            return Err(differs(file.display(), found, digest));
+        }
+        match std::fs::rename(&partial, &to) {
+            Ok(()) => return sync_dir(to.parent().unwrap_or(folder)),
+            Err(e) if e.kind() == ErrorKind::NotFound && tries < ANEW => tries += 1,
+            Err(e) => {
+                let _ = std::fs::remove_file(&partial);
+                return Err(Error::io("cannot rename to", &to, e));
+            }
+        }
     }
-    rename(&partial, &to)
 }
 
 pub(super) fn remove(folder: &Path, name: &str) -> Result<()> {
@@ -221,7 +243,10 @@ pub(super) fn undo_uploads(folder: &Path) -> Result<usize> {
         })?;
     }
     for path in &left {
-        std::fs::remove_file(path).map_err(|e| Error::io("cannot remove", path, e))?;
+        match std::fs::remove_file(path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::io("cannot remove", path, e)),
+            _ => {}
+        }
     }
     Ok(left.len())
 }
