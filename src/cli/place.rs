@@ -2,7 +2,7 @@
 
 use super::{print, print_json};
 use crate::error::Result;
-use crate::remote::{Place, pull, push};
+use crate::remote::{Place, ahead, pull, push};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub(super) struct PushArgs {
     /// Say what would be sent; change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Take back what was sent of this release and is not whole
+    /// Take back what was sent of this release and is not whole, when no push of it is at work any more
     #[arg(long, conflicts_with = "dry_run")]
     undo: bool,
     /// Never open a socket: the place must be a folder
@@ -57,16 +57,16 @@ pub(super) fn push(args: PushArgs) -> Result<bool> {
         .map(|()| true);
     }
     if args.dry_run {
-        let ahead = push::plan(&args.release, &place)?;
+        let would = ahead::to_push(&args.release, &place)?;
         if args.json {
-            return print_json(&ahead).map(|()| true);
+            return print_json(&would).map(|()| true);
         }
-        let (release, files, send) = (&ahead.release, ahead.files, ahead.send);
-        let said = match ahead.is_there {
+        let (release, files, send) = (&would.release, would.files, would.send);
+        let said = match would.is_there {
             true => "it is there, whole".to_owned(),
-            false => format!("{send} would be sent, {}", megabytes(ahead.send_bytes)),
+            false => format!("{send} would be sent, {}", megabytes(would.send_bytes)),
         };
-        return print(&format!("{place}\n  {release}, {files} files, {}: {said}\n", megabytes(ahead.bytes)))
+        return print(&format!("{place}\n  {release}, {files} files, {}: {said}\n", megabytes(would.bytes)))
             .map(|()| true);
     }
     let pushed = push::push(&args.release, &place)?;
@@ -90,21 +90,21 @@ pub(super) fn push(args: PushArgs) -> Result<bool> {
 pub(super) fn pull(args: PullArgs) -> Result<bool> {
     let place = Place::parse(&args.place)?;
     place.allowed(args.offline)?;
-    let folder = args.out.map_or_else(|| pull::usual_folder(&place), Ok)?;
+    let folder = args.out.map_or_else(|| ahead::usual_folder(&place), Ok)?;
     if args.dry_run {
-        let ahead = pull::plan(&place, &folder)?;
+        let would = ahead::to_pull(&place, &folder)?;
         if args.json {
-            return print_json(&ahead).map(|()| true);
+            return print_json(&would).map(|()| true);
         }
-        let said = match ahead.is_there {
+        let said = match would.is_there {
             true => "it is there, whole".to_owned(),
-            false => format!("{} would come", ahead.come),
+            false => format!("{} would come", would.come),
         };
-        let (release, files) = (&ahead.release, ahead.files);
+        let (release, files) = (&would.release, would.files);
         return print(&format!(
             "{}\n  {release}, {files} files, {}: {said}\n",
             folder.display(),
-            megabytes(ahead.bytes)
+            megabytes(would.bytes)
         ))
         .map(|()| true);
     }

@@ -102,6 +102,9 @@ impl Address {
         if root.is_empty() {
             return Err(Error::new(format!("{text} names no bucket or host")).help(format!("write {KNOWN}")));
         }
+        if !root.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b)) {
+            return Err(Error::new(format!("{lower}://{root} can be no bucket or host")).help(format!("write {KNOWN}")));
+        }
         if prefix.split('/').any(|part| part == "." || part == "..") || prefix.contains("//") {
             return Err(Error::new(format!("{text} has an empty part, or one of dots, in its path"))
                 .help("write the path plainly"));

@@ -21,7 +21,7 @@ pub(super) fn get(folder: &Path, name: &str) -> Result<Option<Vec<u8>>> {
 pub(super) fn size(folder: &Path, name: &str) -> Result<Option<u64>> {
     let path = folder.join(name);
     match std::fs::metadata(&path) {
-        Ok(about) => Ok(about.is_file().then(|| about.len())),
+        Ok(about) => Ok(about.is_file().then_some(about.len())),
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
         Err(e) => Err(Error::io("cannot look at", &path, e)),
     }
@@ -39,10 +39,15 @@ fn is_aside(path: &Path) -> bool {
     })
 }
 
-fn walk(root: &Path, folder: &Path, each: &mut dyn FnMut(PathBuf) -> Result<()>) -> Result<()> {
-    for path in sorted_dir(folder)? {
+fn walk(folder: &Path, each: &mut dyn FnMut(PathBuf) -> Result<()>) -> Result<()> {
+    let entries = match sorted_dir(folder) {
+        // Another run may remove what is empty.
+        Err(_) if !folder.exists() => return Ok(()),
+        entries => entries?,
+    };
+    for path in entries {
         match path.is_dir() && !path.is_symlink() {
-            true => walk(root, &path, each)?,
+            true => walk(&path, each)?,
             false => each(path)?,
         }
     }
@@ -55,11 +60,15 @@ pub(super) fn list(folder: &Path, prefix: &str) -> Result<Vec<(String, u64)>> {
     if !below.is_dir() {
         return Ok(all);
     }
-    walk(folder, &below, &mut |path| {
+    walk(&below, &mut |path| {
         if is_aside(&path) {
             return Ok(());
         }
-        let bytes = std::fs::metadata(&path).map_err(|e| Error::io("cannot look at", &path, e))?.len();
+        let bytes = match std::fs::metadata(&path) {
+            Ok(about) => about.len(),
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(Error::io("cannot look at", &path, e)),
+        };
         let name = path.strip_prefix(folder).unwrap_or(&path);
         let parts = name.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
         all.push((parts.collect::<Vec<_>>().join("/"), bytes));
@@ -70,12 +79,11 @@ pub(super) fn list(folder: &Path, prefix: &str) -> Result<Vec<(String, u64)>> {
 
 /// Copies to a file that nobody else writes, beside the place; gives it with digest and size.
 fn copy(from: &Path, to: &Path, moved: &dyn Fn(u64)) -> Result<(PathBuf, Digest, u64)> {
-    let folder = to.parent().unwrap_or(to);
-    make_dir(folder)?;
     let partial = own(to);
     let mut source = File::open(from).map_err(|e| Error::io("cannot open", from, e))?;
-    let mut write = || -> std::io::Result<(Digest, u64)> {
-        let mut out = HashingWriter::new(File::create(&partial)?);
+    let file = made(&partial)?;
+    let write = || -> std::io::Result<(Digest, u64)> {
+        let mut out = HashingWriter::new(file);
         let mut buffer = vec![0; 1 << 18];
         loop {
             match source.read(&mut buffer) {
@@ -96,6 +104,18 @@ fn copy(from: &Path, to: &Path, moved: &dyn Fn(u64)) -> Result<(PathBuf, Digest,
         Err(e) => {
             let _ = std::fs::remove_file(&partial);
             Err(Error::io("cannot copy to", to, e))
+        }
+    }
+}
+
+/// Makes a file, and its folder, which another run may remove meanwhile since it is empty.
+fn made(path: &Path) -> Result<File> {
+    let mut tries = 0;
+    loop {
+        make_dir(path.parent().unwrap_or(path))?;
+        match File::create(path) {
+            Err(e) if e.kind() == ErrorKind::NotFound && tries < 100 => tries += 1,
+            done => return done.map_err(|e| Error::io("cannot create", path, e)),
         }
     }
 }
@@ -132,36 +152,69 @@ pub(super) fn fetch(
     Ok((digest, bytes))
 }
 
+/// How often a file is begun anew where another run has removed its beginning, which it took for one of a run that was killed.
+const ANEW: usize = 20;
+
+/// Makes a file if it is not there; a kill may leave it short.
+fn alone(to: &Path, bytes: &[u8]) -> std::io::Result<Creation> {
+    match File::create_new(to) {
+        Ok(mut file) => file.write_all(bytes).and_then(|()| file.sync_all()).map(|()| Creation::Created),
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(Creation::There),
+        Err(e) => Err(e),
+    }
+}
+
 pub(super) fn create(folder: &Path, name: &str, bytes: &[u8]) -> Result<Creation> {
     let to = folder.join(name);
-    make_dir(to.parent().unwrap_or(folder))?;
-    let partial = own(&to);
-    let write = || -> std::io::Result<Creation> {
-        let mut file = File::create(&partial)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        // A link is refused where the name is taken: whole or not at all, and one alone wins.
-        match std::fs::hard_link(&partial, &to) {
-            Ok(()) => Ok(Creation::Created),
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(Creation::There),
-            Err(e) => Err(e),
+    let mut tries = 0;
+    loop {
+        let partial = own(&to);
+        let mut file = made(&partial)?;
+        let mut write = || -> std::io::Result<Creation> {
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            // A link is refused where the name is taken: whole or not at all, and one alone wins.
+            match std::fs::hard_link(&partial, &to) {
+                Ok(()) => Ok(Creation::Created),
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(Creation::There),
+                // Some file systems have no links.
+                Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied) => alone(&to, bytes),
+                Err(e) => Err(e),
+            }
+        };
+        let done = write();
+        // As long as this one is there, the folder is.
+        let synced = sync_dir(to.parent().unwrap_or(folder));
+        let _ = std::fs::remove_file(&partial);
+        match done {
+            Err(e) if e.kind() == ErrorKind::NotFound && tries < ANEW => tries += 1,
+            done => {
+                let done = done.map_err(|e| Error::io("cannot create", &to, e))?;
+                // What is gone again need not last.
+                return if to.exists() { synced.map(|()| done) } else { Ok(done) };
+            }
         }
-    };
-    let done = write();
-    let _ = std::fs::remove_file(&partial);
-    let done = done.map_err(|e| Error::io("cannot create", &to, e))?;
-    sync_dir(to.parent().unwrap_or(folder))?;
-    Ok(done)
+    }
 }
 
 pub(super) fn upload(folder: &Path, name: &str, file: &Path, digest: Digest, moved: &dyn Fn(u64)) -> Result<()> {
     let to = folder.join(name);
-    let (partial, found, _) = copy(file, &to, moved)?;
-    if found != digest {
-        let _ = std::fs::remove_file(&partial);
-        return Err(differs(file.display(), found, digest));
+    let mut tries = 0;
+    loop {
+        let (partial, found, _) = copy(file, &to, moved)?;
+        if found != digest {
+            let _ = std::fs::remove_file(&partial);
+            return Err(differs(file.display(), found, digest));
+        }
+        match std::fs::rename(&partial, &to) {
+            Ok(()) => return sync_dir(to.parent().unwrap_or(folder)),
+            Err(e) if e.kind() == ErrorKind::NotFound && tries < ANEW => tries += 1,
+            Err(e) => {
+                let _ = std::fs::remove_file(&partial);
+                return Err(Error::io("cannot rename to", &to, e));
+            }
+        }
     }
-    rename(&partial, &to)
 }
 
 pub(super) fn remove(folder: &Path, name: &str) -> Result<()> {
@@ -184,13 +237,16 @@ pub(super) fn remove(folder: &Path, name: &str) -> Result<()> {
 pub(super) fn undo_uploads(folder: &Path) -> Result<usize> {
     let mut left = Vec::new();
     if folder.is_dir() {
-        walk(folder, folder, &mut |path| {
+        walk(folder, &mut |path| {
             left.extend(is_aside(&path).then_some(path));
             Ok(())
         })?;
     }
     for path in &left {
-        std::fs::remove_file(path).map_err(|e| Error::io("cannot remove", path, e))?;
+        match std::fs::remove_file(path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::io("cannot remove", path, e)),
+            _ => {}
+        }
     }
     Ok(left.len())
 }

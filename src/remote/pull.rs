@@ -14,8 +14,8 @@ use crate::verify::{check_sums, list, read_manifest};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// What became of it.
 #[derive(Clone, Debug, Serialize)]
@@ -34,82 +34,15 @@ pub struct Pulled {
     pub was_there: bool,
 }
 
-/// What bringing a release would come to.
-#[derive(Clone, Debug, Serialize)]
-pub struct ToPull {
-    /// Name and version of the release.
-    pub release: String,
-    /// Where it would be.
-    pub folder: PathBuf,
-    /// Its files, with SHA256SUMS.
-    pub files: usize,
-    /// Their size in bytes, as the place says it.
-    pub bytes: u64,
-    /// Files that would come.
-    pub come: usize,
-    /// It is there, whole.
-    pub is_there: bool,
-}
-
-/// The folder that a release goes to if nothing is said: `build/NAME/`, and the last part of the place, which is the version where it
-/// was sent to one of its own.
-///
-/// # Errors
-///
-/// The place holds no whole release, or one whose name can be no folder's.
-pub fn usual_folder(place: &Place) -> Result<PathBuf> {
-    let _ = files(place)?;
-    let (name, version) = sums::named(place)?;
-    let plain = |part: &str| !part.starts_with('.') && !part.contains(['/', '\\']) && crate::verify::is_inside(part);
-    if !plain(&name) || !plain(&version) {
-        return Err(Error::new(format!(
-            "the release in {place} is named {name:?} {version:?}, which can be no folder's name"
-        ))
-        .help("say where it goes with --out DIR"));
-    }
-    let last = place.to_string();
-    let last = last.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    // A part of a release, or a compact one, has more than its version in its folder's name.
-    let own = last.strip_prefix(version.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(['+', '.']));
-    Ok(Path::new("build").join(name).join(if own && plain(last) { last } else { version.as_str() }))
-}
-
-/// Says what [`pull`] would bring, and refuses what it would refuse; changes nothing.
-///
-/// # Errors
-///
-/// Those of [`pull`] that can be known beforehand.
-pub fn plan(place: &Place, folder: &Path) -> Result<ToPull> {
-    let (text, files) = files(place)?;
-    let (name, version) = sums::named(place)?;
-    let mut ahead = ToPull {
-        release: format!("{name} {version}"),
-        folder: folder.to_owned(),
-        files: files.len() + 1,
-        bytes: text.len() as u64 + sizes(place, &files)?.values().sum::<u64>(),
-        come: 0,
-        is_there: there(folder, &text)?,
-    };
-    if !ahead.is_there {
-        let partial = beside(folder, PULLING);
-        let missing = |(name, digest): &(&String, &Digest)| {
-            let path = partial.join(name);
-            !path.is_file() || Digest::of_file(&path).is_ok_and(|(found, _)| found != **digest)
-        };
-        ahead.come = 1 + files.iter().filter(missing).count();
-    }
-    Ok(ahead)
-}
-
 /// What SHA256SUMS says, and its files.
-fn files(place: &Place) -> Result<(Vec<u8>, BTreeMap<String, Digest>)> {
+pub(super) fn files(place: &Place) -> Result<(Vec<u8>, BTreeMap<String, Digest>)> {
     let text = place.get(SUMS)?.ok_or_else(|| absent(place))?;
     let files = sums::read(&text, &format!("{place}/{SUMS}"))?;
     Ok((text, files))
 }
 
 /// The ending of a folder that a release is on its way to.
-const PULLING: &str = "pull";
+pub(super) const PULLING: &str = "pull";
 
 /// Brings a release, full or compact, to a folder.
 ///
@@ -158,7 +91,7 @@ impl Pulled {
 }
 
 /// Is the release in its folder already? An error if something else is.
-fn there(folder: &Path, sums: &[u8]) -> Result<bool> {
+pub(super) fn there(folder: &Path, sums: &[u8]) -> Result<bool> {
     if !folder.exists() {
         return Ok(false);
     }
@@ -191,7 +124,7 @@ fn bring(place: &Place, files: &BTreeMap<String, Digest>, partial: &Path) -> Res
         let path = partial.join(name);
         std::fs::remove_file(&path).map_err(|e| Error::io("cannot remove", &path, e))?;
     }
-    let sizes = sizes(place, files)?;
+    let sizes = sizes(place, files);
     let progress = Arc::new(Progress::new("pull", sizes.values().sum(), "bytes"));
     let place = place.clone().told(progress.clone());
     let names: Vec<(&String, &Digest)> = files.iter().collect();
@@ -230,16 +163,24 @@ fn is_part_of(name: &str, files: &BTreeMap<String, Digest>) -> bool {
     files.keys().any(|file| super::aside(Path::new(file)) == Path::new(name))
 }
 
-/// Sizes in bytes, as the place says them; for the progress alone.
-fn sizes(place: &Place, files: &BTreeMap<String, Digest>) -> Result<BTreeMap<String, u64>> {
+/// Sizes in bytes, as far as the place says them; for the eye alone.
+pub(super) fn sizes(place: &Place, files: &BTreeMap<String, Digest>) -> BTreeMap<String, u64> {
     if let Ok(all) = place.list("") {
-        return Ok(all.into_iter().filter(|(name, _)| files.contains_key(name)).collect());
+        return all.into_iter().filter(|(name, _)| files.contains_key(name)).collect();
     }
-    let mut sizes = BTreeMap::new();
-    for name in files.keys() {
-        if let Some(bytes) = place.size(name)? {
-            sizes.insert(name.clone(), bytes);
-        }
-    }
-    Ok(sizes)
+    let sizes = Mutex::new(BTreeMap::new());
+    let names: Vec<&String> = files.keys().collect();
+    // Some servers answer no such question.
+    let _ = parallel::each(
+        FILES_AT_ONCE,
+        names.len(),
+        || (),
+        |n, ()| {
+            if let Some(bytes) = place.size(names[n])? {
+                sizes.lock().unwrap_or_else(|e| e.into_inner()).insert(names[n].clone(), bytes);
+            }
+            Ok(())
+        },
+    );
+    sizes.into_inner().unwrap_or_else(|e| e.into_inner())
 }

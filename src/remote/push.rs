@@ -17,8 +17,8 @@ use crate::verify::{check_sums, read_manifest};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 /// Files that are on their way at once.
 pub(super) const FILES_AT_ONCE: usize = 4;
@@ -42,33 +42,14 @@ pub struct Pushed {
     pub was_there: bool,
 }
 
-/// What sending a release would come to.
-#[derive(Clone, Debug, Serialize)]
-pub struct ToPush {
-    /// Name and version of the release.
-    pub release: String,
-    /// Where it would be.
-    pub place: String,
-    /// Its files, with SHA256SUMS.
-    pub files: usize,
-    /// Their size in bytes.
-    pub bytes: u64,
-    /// Files that would be sent.
-    pub send: usize,
-    /// Their size in bytes.
-    pub send_bytes: u64,
-    /// It is there, whole.
-    pub is_there: bool,
-}
-
 /// A release that is to be sent.
-struct Sender<'a> {
-    folder: &'a Path,
-    place: &'a Place,
-    own: Claim,
-    sums: Vec<u8>,
+pub(super) struct Sender<'a> {
+    pub folder: &'a Path,
+    pub place: &'a Place,
+    pub own: Claim,
+    pub sums: Vec<u8>,
     /// Digest and size of each file but SHA256SUMS.
-    files: BTreeMap<String, (Digest, u64)>,
+    pub files: BTreeMap<String, (Digest, u64)>,
 }
 
 /// Sends a release, full or compact.
@@ -103,52 +84,8 @@ pub fn push(folder: &Path, place: &Place) -> Result<Pushed> {
     }
 }
 
-/// Says what [`push`] would send, and refuses what it would refuse; changes nothing.
-///
-/// # Errors
-///
-/// Those of [`push`] that can be known beforehand.
-pub fn plan(folder: &Path, place: &Place) -> Result<ToPush> {
-    let sender = Sender::new(folder, place)?;
-    let mut ahead = ToPush {
-        release: sender.own.release.clone(),
-        place: place.to_string(),
-        files: sender.files.len() + 1,
-        bytes: sender.bytes(),
-        send: 0,
-        send_bytes: 0,
-        is_there: false,
-    };
-    if let Some(there) = Claim::whole(place)? {
-        sender.compare(&there)?;
-        ahead.is_there = true;
-        return Ok(ahead);
-    }
-    let claim = Claim::on(place)?;
-    if let Some(claim) = claim.as_ref().filter(|claim| claim.sums != sender.own.sums) {
-        return Err(sender.taken(claim));
-    }
-    sender.uninhabited(claim.is_none())?;
-    let missing: Mutex<(usize, u64)> = Mutex::new((1, sender.sums.len() as u64));
-    let files: Vec<(&String, &(Digest, u64))> = sender.files.iter().collect();
-    parallel::each(
-        FILES_AT_ONCE,
-        files.len(),
-        || (),
-        |n, ()| {
-            let (name, (digest, bytes)) = files[n];
-            if !place.holds(name, *digest, *bytes)? {
-                let mut missing = missing.lock().unwrap_or_else(|e| e.into_inner());
-                *missing = (missing.0 + 1, missing.1 + bytes);
-            }
-            Ok(())
-        },
-    )?;
-    (ahead.send, ahead.send_bytes) = missing.into_inner().unwrap_or_else(|e| e.into_inner());
-    Ok(ahead)
-}
-
-/// Takes back what was sent of a release that is not whole; says how many files there were.
+/// Takes back what was sent of a release that is not whole; says how many files there were. No push of it may be at work: it would
+/// send into a place that is nobody's.
 ///
 /// # Errors
 ///
@@ -173,7 +110,7 @@ pub fn undo(folder: &Path, place: &Place) -> Result<usize> {
 }
 
 impl<'a> Sender<'a> {
-    fn new(folder: &'a Path, place: &'a Place) -> Result<Sender<'a>> {
+    pub fn new(folder: &'a Path, place: &'a Place) -> Result<Sender<'a>> {
         place.writable()?;
         let manifest = read_manifest(folder)?;
         if let Some(out) = place.is_local() {
@@ -195,7 +132,7 @@ impl<'a> Sender<'a> {
         Ok(Sender { folder, place, own, sums: text, files })
     }
 
-    fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.files.values().map(|(_, bytes)| bytes).sum::<u64>() + self.sums.len() as u64
     }
 
@@ -211,13 +148,13 @@ impl<'a> Sender<'a> {
         }
     }
 
-    fn taken(&self, claim: &Claim) -> Error {
+    pub fn taken(&self, claim: &Claim) -> Error {
         Error::new(format!("{} is claimed by {claim}, which is on its way there; this is {}", self.place, self.own))
             .help("send this one to another address; if that one was given up, `nihbuild push --undo` with its folder frees the place")
     }
 
     /// Is the whole release that is there this one, with all its files?
-    fn compare(&self, there: &Claim) -> Result<()> {
+    pub fn compare(&self, there: &Claim) -> Result<()> {
         if there.sums != self.own.sums {
             return Err(Error::new(format!("{} holds {there}; this is {}", self.place, self.own))
                 .help("a release is never replaced: send this one to another address"));
@@ -272,7 +209,7 @@ impl<'a> Sender<'a> {
     }
 
     /// Nothing else may lie where a release goes: who finds it would not know what belongs to it.
-    fn uninhabited(&self, fresh: bool) -> Result<()> {
+    pub fn uninhabited(&self, fresh: bool) -> Result<()> {
         let strange = |(name, bytes): &(String, u64)| match self.files.get(name) {
             Some((_, own)) => fresh && own != bytes,
             None => name != SUMS,

@@ -78,7 +78,7 @@ struct File {
 pub struct Pin {
     /// The name that recipes use.
     pub id: String,
-    /// Where it can be had, mirrors after the first.
+    /// Where it can be had (`https://`, `http://`, `s3://`, `gs://`, `az://`), mirrors after the first.
     pub urls: Vec<String>,
     /// Its size in bytes.
     pub bytes: Option<u64>,

@@ -25,6 +25,8 @@ fn addresses_that_cannot_be_are_refused_without_their_secrets() {
         ("", vec!["no name", "s3://BUCKET"]),
         ("ftp://host/a", vec!["ftp://", "not known"]),
         ("s3:///a", vec!["no bucket"]),
+        ("s3://buc ket/a", vec!["no bucket"]),
+        ("https://host%zz/a", vec!["no bucket or host"]),
         ("file://host/a", vec!["the machine host"]),
         ("file:///a%zz", vec!["begins no escape"]),
         ("s3://bucket/a//b", vec!["empty part"]),

@@ -1,24 +1,25 @@
-//! A bucket and a folder do the same.
+//! Buckets of S3 and GCS and a folder do the same.
 
 use super::proxy::{Act, Proxy};
-use super::server::Server;
-use super::{file, place};
+use super::server::{self, Server};
+use super::{QUICK, file, place};
 use crate::support::{Bench, refused};
 use nihbuild::hash::Digest;
 use nihbuild::remote::{Creation, NOTES, Place};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Both kinds of places, empty.
-fn places(bench: &Bench) -> (Server, [Place; 2]) {
-    let server = Server::start(&bench.path("server"));
-    let bucket = place(&server.address, "s3://suite/some/where");
-    (server, [bucket, Place::of(&bench.path("folder"))])
+/// Each kind of place, empty.
+fn places(bench: &Bench) -> ([Server; 2], [Place; 3]) {
+    let servers = [Server::start(&bench.path("server")), Server::open(&bench.path("google"))];
+    let bucket = place(&servers[0].address, "s3://suite/some/where");
+    let google = Place::with("gs://suite/some/where", QUICK, Some(&server::of_google(&servers[1].address))).unwrap();
+    (servers, [bucket, google, Place::of(&bench.path("folder"))])
 }
 
 #[test]
 fn files_come_and_go() {
     let bench = Bench::new();
-    let (_server, places) = places(&bench);
+    let (_servers, places) = places(&bench);
     let (small, large) = (bench.path("small"), bench.path("large"));
     let (of_small, of_large) = (file(&small, "small", 1000), file(&large, "large", 17 << 20));
     for place in places {
@@ -63,7 +64,7 @@ fn files_come_and_go() {
 #[test]
 fn what_is_not_as_expected_is_refused() {
     let bench = Bench::new();
-    let (server, places) = places(&bench);
+    let (servers, places) = places(&bench);
     let path = bench.path("f");
     let digest = file(&path, "f", 20 << 20);
     for place in places {
@@ -76,14 +77,14 @@ fn what_is_not_as_expected_is_refused() {
         refused(place.fetch("g", &to, None), &["g"]);
         assert_eq!(place.undo_uploads().unwrap(), 0);
     }
-    assert_eq!(server.unfinished(), 0);
+    assert_eq!(servers.map(|server| server.unfinished()), [0, 0]);
 }
 
 /// Of many at once one alone makes a file, and it is whole.
 #[test]
 fn one_alone_creates() {
     let bench = Bench::new();
-    let (_server, places) = places(&bench);
+    let (_servers, places) = places(&bench);
     for place in places {
         let created = AtomicUsize::new(0);
         std::thread::scope(|scope| {

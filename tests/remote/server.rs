@@ -1,5 +1,8 @@
 //! An S3 server on a port of this machine: s3s-fs over a folder, which outlives the server.
 
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use s3s::auth::SimpleAuth;
@@ -30,6 +33,15 @@ pub fn variables(address: &str) -> Vec<(String, String)> {
     all.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
+/// What says where a server is that takes anybody's requests, to clients of GCS.
+pub fn of_google(address: &str) -> Vec<(String, String)> {
+    let account = serde_json::json!({
+        "private_key": "none", "private_key_id": "none", "client_email": "none", "disable_oauth": true,
+        "gcs_base_url": format!("http://{address}"),
+    });
+    vec![("GOOGLE_SERVICE_ACCOUNT_KEY".to_owned(), account.to_string()), ("allow_http".to_owned(), "true".to_owned())]
+}
+
 /// A server. Dropped it is dead, with all its connections.
 pub struct Server {
     pub address: String,
@@ -40,11 +52,20 @@ pub struct Server {
 impl Server {
     /// Starts one over a folder, with one bucket.
     pub fn start(root: &Path) -> Server {
+        Server::serve(root, Some(SimpleAuth::from_single(KEY, SECRET)))
+    }
+
+    /// One that takes anybody's requests.
+    pub fn open(root: &Path) -> Server {
+        Server::serve(root, None)
+    }
+
+    fn serve(root: &Path, auth: Option<SimpleAuth>) -> Server {
         std::fs::create_dir_all(root.join(BUCKET)).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let mut service =
             S3ServiceBuilder::new(Minded { inner: FileSystem::new(root).unwrap(), creating: Mutex::new(()) });
-        service.set_auth(SimpleAuth::from_single(KEY, SECRET));
+        auth.into_iter().for_each(|auth| service.set_auth(auth));
         let service = service.build();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -52,9 +73,20 @@ impl Server {
             while let Ok((socket, _)) = listener.accept().await {
                 let service = service.clone();
                 tokio::spawn(async move {
-                    let server = Builder::new(TokioExecutor::new());
+                    let service = service_fn(move |mut request: Request<Incoming>| {
+                        // Where GCS has credentials of nobody.
+                        if request
+                            .headers()
+                            .get("authorization")
+                            .is_some_and(|value| value.as_bytes().starts_with(b"Bearer"))
+                        {
+                            request.headers_mut().remove("authorization");
+                        }
+                        let service = service.clone();
+                        async move { service.call(request.map(s3s::Body::from)).await }
+                    });
                     // A client that goes away is no fault.
-                    let _ = server.serve_connection(TokioIo::new(socket), service).await;
+                    let _ = Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(socket), service).await;
                 });
             }
         });
@@ -90,8 +122,9 @@ impl Drop for Server {
     }
 }
 
-/// s3s-fs, but for two things in which it differs from S3: between its look whether an object is there and its making one
-/// there is time for another to do the same, and of an upload that it does not know it says that access is denied.
+/// s3s-fs, but for three things in which it differs from S3: between its look whether an object is there and its making one
+/// there is time for another to do the same, of an upload that it does not know it says that access is denied, and it
+/// knows no If-Match. Besides it understands how GCS writes the same requests.
 struct Minded {
     inner: FileSystem,
     creating: Mutex<()>,
@@ -119,9 +152,32 @@ fn unknown<T>(answer: S3Result<T>) -> S3Result<T> {
     }
 }
 
+const GOOGLE_META: &str = "x-goog-meta-";
+
+/// Metadata as GCS sends it.
+fn google_meta<T>(request: &S3Request<T>) -> Option<Metadata> {
+    let named = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+        Some((name.as_str().strip_prefix(GOOGLE_META)?.to_owned(), value.to_str().ok()?.to_owned()))
+    };
+    let all: Metadata = request.headers.iter().filter_map(named).collect();
+    (!all.is_empty()).then_some(all)
+}
+
+/// Metadata as GCS gives it.
+fn google_headers(metadata: Option<&Metadata>, headers: &mut http::HeaderMap) {
+    for (name, value) in metadata.into_iter().flatten() {
+        let name: http::HeaderName = format!("{GOOGLE_META}{name}").parse().unwrap();
+        headers.insert(name, value.parse().unwrap());
+    }
+}
+
 #[async_trait::async_trait]
 impl S3 for Minded {
-    async fn put_object(&self, request: S3Request<PutObjectInput>) -> S3Result<S3Response<PutObjectOutput>> {
+    async fn put_object(&self, mut request: S3Request<PutObjectInput>) -> S3Result<S3Response<PutObjectOutput>> {
+        if request.headers.get("x-goog-if-generation-match").is_some_and(|value| value == "0") {
+            request.input.if_none_match = Some(ETagCondition::Any);
+        }
+        request.input.metadata = request.input.metadata.take().or(google_meta(&request));
         match request.input.if_none_match.is_some() {
             true => {
                 let _alone = self.creating.lock().await;
@@ -144,11 +200,19 @@ impl S3 for Minded {
                 return Err(s3_error!(PreconditionFailed));
             }
         }
-        self.inner.get_object(request).await
+        let mut answer = self.inner.get_object(request).await?;
+        google_headers(answer.output.metadata.as_ref(), &mut answer.headers);
+        Ok(answer)
     }
 
     async fn head_object(&self, request: S3Request<HeadObjectInput>) -> S3Result<S3Response<HeadObjectOutput>> {
-        self.inner.head_object(request).await
+        let mut answer = self.inner.head_object(request).await?;
+        google_headers(answer.output.metadata.as_ref(), &mut answer.headers);
+        Ok(answer)
+    }
+
+    async fn delete_object(&self, request: S3Request<DeleteObjectInput>) -> S3Result<S3Response<DeleteObjectOutput>> {
+        self.inner.delete_object(request).await
     }
 
     async fn list_objects_v2(
@@ -167,8 +231,9 @@ impl S3 for Minded {
 
     async fn create_multipart_upload(
         &self,
-        request: S3Request<CreateMultipartUploadInput>,
+        mut request: S3Request<CreateMultipartUploadInput>,
     ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
+        request.input.metadata = request.input.metadata.take().or(google_meta(&request));
         self.inner.create_multipart_upload(request).await
     }
 

@@ -2,6 +2,7 @@
 
 use super::super::address::{Remote, Server};
 use super::super::{MAX_WAIT, Patience};
+use super::checked;
 use super::fault::Asked;
 use super::watch::Watch;
 use crate::error::Result;
@@ -48,27 +49,28 @@ impl Client {
         let retries = retries(patience);
         let watch = Watch { stall: patience.stall };
         let root = remote.root.as_str();
+        // A builder with all that is said, and credentials apart: where the environment has none they are asked of the machine's own
+        // network, where nobody is, or somebody who answers at once.
+        macro_rules! builder {
+            ($builder:ty, $check:path, $named:ident) => {{
+                let builder = || configured!($builder, variables).$named(root).with_http_connector(watch.clone());
+                $check(&builder())?;
+                let few = RetryConfig { max_retries: retries.max_retries.min(1), ..retries.clone() };
+                let asking = builder().with_retry(few).build();
+                asking.and_then(|asking| {
+                    builder().with_retry(retries).with_credentials(asking.credentials().clone()).build()
+                })
+            }};
+        }
         let made = match remote.server {
-            Server::S3 => s3(root, &retries, &watch, variables),
-            Server::Gcs => configured!(GoogleCloudStorageBuilder, variables)
-                .with_bucket_name(root)
-                .with_retry(retries)
-                .with_http_connector(watch)
-                .build()
-                .map(Client::Gcs),
-            Server::Azure => configured!(MicrosoftAzureBuilder, variables)
-                .with_container_name(root)
-                .with_retry(retries)
-                .with_http_connector(watch)
-                .build()
-                .map(Client::Azure),
-            Server::Web => HttpBuilder::new()
-                .with_url(root)
-                .with_client_options(ClientOptions::new().with_allow_http(true))
-                .with_retry(retries)
-                .with_http_connector(watch)
-                .build()
-                .map(Client::Web),
+            Server::S3 => builder!(AmazonS3Builder, checked::s3, with_bucket_name).map(Client::S3),
+            Server::Gcs => builder!(GoogleCloudStorageBuilder, checked::gcs, with_bucket_name).map(Client::Gcs),
+            Server::Azure => builder!(MicrosoftAzureBuilder, checked::azure, with_container_name).map(Client::Azure),
+            Server::Web => {
+                let options = ClientOptions::new().with_allow_http(true);
+                let builder = HttpBuilder::new().with_url(root).with_client_options(options);
+                builder.with_retry(retries).with_http_connector(watch).build().map(Client::Web)
+            }
         };
         made.map_err(|e| Asked { remote, name: String::new() }.failed("reach", &e))
     }
@@ -96,21 +98,4 @@ fn retries(patience: &Patience) -> RetryConfig {
     let backoff =
         BackoffConfig { init_backoff: patience.back_off, max_backoff: MAX_WAIT.max(patience.back_off), base: 2.0 };
     RetryConfig { backoff, max_retries: patience.retries as usize, retry_timeout: SIGNED }
-}
-
-fn s3(
-    bucket: &str,
-    retries: &RetryConfig,
-    watch: &Watch,
-    variables: Option<&Variables>,
-) -> object_store::Result<Client> {
-    let builder = || {
-        let builder =
-            configured!(AmazonS3Builder, variables).with_bucket_name(bucket).with_http_connector(watch.clone());
-        // Credentials are asked of the machine's own network where the environment has none: there is nobody there, or an
-        // answer at once.
-        builder.with_retry(RetryConfig { max_retries: retries.max_retries.min(1), ..retries.clone() })
-    };
-    let credentials = builder().build()?.credentials().clone();
-    builder().with_retry(retries.clone()).with_credentials(credentials).build().map(Client::S3)
 }

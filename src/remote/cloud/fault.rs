@@ -47,9 +47,11 @@ pub(super) fn is_passing(error: &Cause) -> bool {
     }
 }
 
-/// Did a connection break when the request was under way? Of requests that it may not repeat the client gives up then.
-pub(super) fn is_broken(error: &Cause) -> bool {
+/// Did a connection break when the request was under way? Of requests that it may not repeat the client gives up then. Or was another
+/// under way for the same object, of which nobody knows yet whether it will be there?
+pub(super) fn is_unsettled(error: &Cause) -> bool {
     matches!(kind(error), Some(HttpErrorKind::Timeout | HttpErrorKind::Interrupted))
+        || says(error, "ConditionalRequestConflict")
 }
 
 /// Is an upload in parts no longer known?
@@ -96,9 +98,16 @@ impl Asked<'_> {
                 self.remote.root
             ));
         }
-        if ["169.254.", "metadata.google", "MissingAccessKeyId", "Missing AccessKeyId", "Missing SecretAccessKey"]
-            .iter()
-            .any(|word| whole.contains(word))
+        if [
+            "169.254.",
+            "metadata.google",
+            "MissingAccessKeyId",
+            "Missing AccessKeyId",
+            "Missing SecretAccessKey",
+            "Account must be specified",
+        ]
+        .iter()
+        .any(|word| whole.contains(word))
         {
             return Some(format!(
                 "no credentials were found: set {credentials}, or AWS_SKIP_SIGNATURE=true for what everybody may read"

@@ -1,5 +1,6 @@
 //! Buckets, and what a web server shows, as places: blocking calls upon an own runtime.
 
+mod checked;
 mod client;
 mod fault;
 mod fetch;
@@ -181,7 +182,7 @@ impl Cloud {
         let mut failures = 0;
         loop {
             match request().await {
-                Err(e) if fault::is_broken(&e) && failures < self.patience.retries => {
+                Err(e) if fault::is_unsettled(&e) && failures < self.patience.retries => {
                     tokio::time::sleep(self.patience.wait(failures)).await;
                     failures += 1;
                 }

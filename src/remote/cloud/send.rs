@@ -149,7 +149,7 @@ impl Cloud {
             match end {
                 Ok(_) => Ok(()),
                 // An answer that was lost may have been a good one.
-                Err(e) if self.holds(name, digest, bytes).unwrap_or(false) => Ok(drop(e)),
+                Err(_) if self.holds(name, digest, bytes).unwrap_or(false) => Ok(()),
                 Err(e) if fault::is_gone(&e) => Err(Fault::Gone(failed(&e))),
                 Err(e) => Err(Fault::Other(failed(&e))),
             }
@@ -190,7 +190,7 @@ impl Cloud {
                 match store.put_part(key, id, n, part.clone().into()).await {
                     Ok(done) => return Ok((n, done, bytes)),
                     // A slow part may be broken off later than a signature lasts.
-                    Err(e) if fault::is_broken(&e) && failures < retries.min(1) => failures += 1,
+                    Err(e) if fault::is_unsettled(&e) && failures < retries.min(1) => failures += 1,
                     Err(e) => return Err(e),
                 }
             }

@@ -1,4 +1,4 @@
-//! The network: one pinned file over HTTP, resumed where it breaks off.
+//! The network: one pinned file over HTTP or from a bucket, resumed where it breaks off.
 
 use super::{FetchOptions, MAX_WAIT, beside, first_line};
 use crate::error::{Error, Result, causes};
