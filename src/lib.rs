@@ -38,6 +38,7 @@
 //!   pins have in common. `markup`: text in pages.
 //! - [`manifest`], [`digests`], [`provenance`], [`card`]: what a release says of itself, to programs, auditors, hubs and people; [`columns`]: what each
 //!   column holds. Its identity as a tree of digests stands in [`digests`], the format of its files in [`mod@format`], which licences go together in [`licence`].
+//! - [`remote`]: folders, buckets and web servers as places of files; a release is sent to one and brought from one.
 //! - [`release`](mod@release): rows of a release, full or compact, for whoever reads one. [`verify`](mod@verify), [`show`](mod@show) and [`diff`](mod@diff) check, print and compare;
 //!   [`rebuild`] builds one again; [`audit`] looks at data of others. [`compact`]: a release with each text once, and the full one of it.
 //! - What others do with one: [`export`](mod@export) writes it as the files of an evaluator, [`score`](mod@score) holds what models answered against it, [`page`](mod@page) shows it to people.
@@ -68,7 +69,7 @@
 //! # What is deliberately absent
 //!
 //! No model is run: what models said is read and scored ([`score`](mod@score)). No network but for pinned
-//! files ([`source::fetch`]) and the services of a [`translator`], and none at all under `--offline`.
+//! files ([`source::fetch`]), places that a person names ([`remote`]) and the services of a [`translator`], and none at all under `--offline`.
 
 pub mod audit;
 pub mod card;
@@ -78,6 +79,7 @@ pub mod compact;
 pub mod diff;
 pub mod digests;
 pub mod embedder;
+pub mod engine;
 pub mod error;
 pub mod export;
 pub mod family;
@@ -98,6 +100,7 @@ pub mod rebuild;
 pub mod recipe;
 pub mod record;
 pub mod release;
+pub mod remote;
 pub mod report;
 pub mod reranker;
 pub mod score;

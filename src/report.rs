@@ -74,6 +74,13 @@ impl Stopwatch {
         &self.laps
     }
 
+    /// These stages, then those.
+    pub fn then(mut self, after: &Stopwatch) -> Stopwatch {
+        self.laps.extend(&after.laps);
+        self.lap = after.lap;
+        self
+    }
+
     /// Time since the start.
     pub fn total(&self) -> Duration {
         self.lap - self.started

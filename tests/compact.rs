@@ -3,6 +3,7 @@
 use crate::mlneedle;
 use crate::recall::recall;
 use crate::support::*;
+use crate::work::{self, WAYS, same};
 use nihbuild::verify::{Depth, verify};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,17 +23,6 @@ pub fn compacts(bench: &Bench, args: &[&str], full: &Path) -> PathBuf {
     compact
 }
 
-/// Both folders hold the same files with the same bytes.
-#[track_caller]
-fn same(one: &Path, other: &Path) {
-    let (one, other) = (bytes_of(one), bytes_of(other));
-    let names = |all: &[(String, Vec<u8>)]| all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    assert_eq!(names(&one), names(&other));
-    for ((name, one), (_, other)) in one.iter().zip(&other) {
-        assert!(one == other, "{name} differs: {} and {} bytes", one.len(), other.len());
-    }
-}
-
 /// Builds a recipe in full and compact, and verifies the compact one.
 #[track_caller]
 fn both(recipe: &str, flags: &[&str]) -> (Bench, PathBuf, PathBuf) {
@@ -46,6 +36,9 @@ fn both_in(bench: Bench, recipe: &str, flags: &[&str]) -> (Bench, PathBuf, PathB
     let args = [&["recipe", recipe], flags].concat();
     let full = bench.run(&args).success().release(&bench);
     let compact = compacts(&bench, &args, &full);
+    // Made by workers, it is the same as well.
+    let way = WAYS[args.iter().map(|arg| arg.len()).sum::<usize>() % WAYS.len()];
+    work::carried(&bench, &args, &full, way);
     let (a, b) = (verify(&full, Depth::Full, 2).unwrap(), verify(&compact, Depth::Full, 2).unwrap());
     assert_eq!((a.n_findings, b.n_findings), (0, 0), "{:#?}", b.findings);
     assert!(b.compact && !a.compact);

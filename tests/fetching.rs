@@ -574,7 +574,7 @@ fn pins_and_those_that_add_to_them() {
         (entry("own", "") + &entry("own", ""), vec!["\"own\" stands here twice", "line 5"]),
         (entry("own", "md5 = \"12\"\n"), vec!["expected 32 hexadecimal digits", "line 5"]),
         (entry("own", "sha256 = \"+1\"\n"), vec!["expected 64 hexadecimal digits"]),
-        (entry("own", "").replace("https:", "ftp:"), vec!["only http and https", "line 1"]),
+        (entry("own", "").replace("https:", "ftp:"), vec!["only http, https, s3", "line 1"]),
         (entry("", ""), vec!["is no id", "line 1"]),
         (entry("own", "").replace("\"https://a.example/x\"", ""), vec!["has no urls"]),
     ] {

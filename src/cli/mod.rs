@@ -1,31 +1,36 @@
 //! The command line: one short function a verb.
 
 mod audit;
+mod build;
 mod complete;
 mod diff;
 mod dry;
 mod export;
 mod new;
+mod place;
 mod report;
+mod run;
 mod score;
 mod shard;
 mod side;
 mod summary;
 mod verify;
+mod work;
 mod worker;
 
+use self::build::BuildArgs;
 use self::diff::DiffArgs;
 use self::summary::summary;
 use crate::compact;
 use crate::error::{Error, Result};
-use crate::language::Language;
 use crate::manifest::{Accepted, Match};
-use crate::pipeline::{self, Drift};
-use crate::plan::{Filter, Options, Plan};
-use crate::recipe::{Length, Recipe};
+use crate::pipeline::{self, Drift, Outcome};
+use crate::plan::{Options, Plan};
+use crate::recipe::Recipe;
 use crate::report::Stopwatch;
 use crate::show::show;
 use crate::source::tokenizers::parse_flags;
+use crate::work::share::Share;
 use clap::{Args, Parser, Subcommand};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -47,6 +52,12 @@ pub struct Cli {
 enum Verb {
     /// Build a release from a recipe
     Recipe(RecipeArgs),
+    /// Do all of a build but its rows, and write a plan of those, for workers on many machines
+    Plan(work::PlanArgs),
+    /// Plan a build, have its rows made by Spark, Ray or this process, and make the release
+    Run(run::RunArgs),
+    /// Make the release of a plan from the rows that its workers made
+    Seal(work::SealArgs),
     /// Download what a recipe reads, check it against its pins, and keep it for builds without a network
     Fetch(FetchArgs),
     /// Write the full release of a compact one, byte for byte
@@ -61,6 +72,10 @@ enum Verb {
     Diff(DiffArgs),
     /// Write a release as the files of an evaluator
     Export(export::ExportArgs),
+    /// Send a release to a bucket or a folder: claimed first, whole or not at all
+    Push(place::PushArgs),
+    /// Bring a release from a bucket, a web server or a folder, and check it
+    Pull(place::PullArgs),
     /// Write a recipe to begin with: asks on a terminal, or takes flags
     New(new::NewArgs),
     /// Print the JSON Schema of recipes, by which editors complete and check them
@@ -69,7 +84,7 @@ enum Verb {
     Score(score::ScoreArgs),
     /// Write a page that shows a release, and what models scored on it
     Report(report::ReportArgs),
-    /// Do one step of retrieval on a shard, for engines and job arrays: Arrow IPC streams in and out
+    /// Do one step of work that an engine or a job array hands out: rows of a plan, or retrieval on a shard
     Worker(worker::WorkerArgs),
     /// Print a script that completes command lines, for a shell to read
     Completions {
@@ -82,53 +97,11 @@ enum Verb {
 
 #[derive(Args)]
 struct RecipeArgs {
-    /// A path, else a name under recipes/, else a recipe built in (mlrbench, mlrbench-babi, mlrbench-paper, mlneedle,
-    /// mlneedle-existence, mlneedle-paper, recall, recall-paper, golden)
-    recipe: String,
-    /// Only the first N instances of the fixed order: balanced over the tasks, 10 within 100; of MLNeedle the
-    /// first N questions of each cell; of the recall test N cells of length and depth
-    #[arg(long, value_name = "N")]
-    limit: Option<u32>,
-    /// Only these languages; of MLNeedle those of needle and haystack (a multilingual haystack stays)
-    #[arg(long, value_name = "CODES", value_delimiter = ',')]
-    languages: Option<Vec<String>>,
-    /// Only these lengths, such as 0k,8k
-    #[arg(long, value_name = "LENGTHS", value_delimiter = ',')]
-    lengths: Option<Vec<Length>>,
-    /// Another seed than the recipe's
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Folder of the store and of releases
-    #[arg(long, value_name = "DIR", default_value = "build")]
-    out: PathBuf,
-    /// Folder of source files, searched with the folders directly below it; what is not there is downloaded
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// Threads [default: one a core]
-    #[arg(long, value_name = "N")]
-    jobs: Option<usize>,
-    /// Never open a socket; what would be downloaded must be there
-    #[arg(long)]
-    offline: bool,
-    /// Folder that holds the folder of the recipe's embedding model, and files of tokenizers (NAME/tokenizer.json)
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
-    /// The file of a tokenizer that the recipe names: a Hugging Face tokenizer.json, or a Tekken file
-    #[arg(long = "tokenizer", value_name = "NAME=FILE")]
-    tokenizers: Vec<String>,
-    /// The ONNX Runtime's library (libonnxruntime.so) [default: what ORT_DYLIB_PATH names]
-    #[arg(long, value_name = "FILE")]
-    runtime: Option<PathBuf>,
-    /// Folder of pins, such as that of a release: vectors found there are not computed again
-    #[arg(long, value_name = "DIR")]
-    pins: Option<PathBuf>,
-    /// A file of further pins, in the form of checksums/sources.toml; its entries come first
-    #[arg(long, value_name = "FILE")]
-    sources: Option<PathBuf>,
-    /// What the release is written as: full, or compact (each text once and rows as numbers, which `materialize` makes the
-    /// full release, byte for byte)
-    #[arg(long, value_name = "LAYOUT", default_value = "full")]
-    layout: Written,
+    #[command(flatten)]
+    build: BuildArgs,
+    /// Make only the I-th of N shares of the rows (counted from 1), for `seal`: the same split on every machine
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["accept", "rederive", "dry_run"])]
+    part: Option<Share>,
     /// Compute pinned vectors anew and report what that would change; build nothing
     #[arg(long, conflicts_with_all = ["dry_run", "accept"])]
     rederive: bool,
@@ -141,13 +114,6 @@ struct RecipeArgs {
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
-}
-
-/// What a release is written as.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Written {
-    Full,
-    Compact,
 }
 
 #[derive(Args)]
@@ -207,6 +173,9 @@ struct ShowArgs {
 pub fn run(cli: Cli) -> Result<bool> {
     match cli.verb {
         Verb::Recipe(args) => recipe(args),
+        Verb::Plan(args) => work::plan(args),
+        Verb::Run(args) => run::run(args),
+        Verb::Seal(args) => work::sealed(args),
         Verb::Fetch(args) => fetch(args),
         Verb::Materialize(args) => materialized(args),
         Verb::Verify(args) => verify::verify_release(args),
@@ -214,6 +183,8 @@ pub fn run(cli: Cli) -> Result<bool> {
         Verb::Show(args) => show_row(args),
         Verb::Diff(args) => diff::diff(args),
         Verb::Export(args) => export::export(args),
+        Verb::Push(args) => place::push(args),
+        Verb::Pull(args) => place::pull(args),
         Verb::New(args) => new::new(args),
         Verb::Schema => print(&crate::recipe::schema::text()).map(|()| true),
         Verb::Completions { shell } => complete::completions(shell),
@@ -246,23 +217,10 @@ fn threads(jobs: Option<usize>) -> Result<usize> {
 }
 
 fn recipe(args: RecipeArgs) -> Result<bool> {
-    let (name, recipe) = Recipe::find(&args.recipe)?;
-    let options = Options {
-        filter: Filter { limit: args.limit, languages: languages(args.languages)?, lengths: args.lengths },
-        seed: args.seed,
-        out: args.out,
-        data: args.data,
-        jobs: threads(args.jobs)?,
-        offline: args.offline,
-        models: args.models,
-        runtime: args.runtime,
-        pins: pins_of(args.pins, &name)?,
-        sources: args.sources,
-        tokenizers: parse_flags(&args.tokenizers)?,
-        packs: None,
-        compact: args.layout == Written::Compact,
-    };
-    let plan = Plan::new(recipe, options)?;
+    let plan = args.build.plan()?;
+    if let Some(share) = args.part {
+        return work::part(&plan, share, args.json);
+    }
     let pool = crate::parallel::pool(plan.options.jobs)?;
     if args.dry_run {
         return pool.install(|| dry::dry_run(&plan, args.json)).map(|()| true);
@@ -271,7 +229,6 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
         return rederived(&pool.install(|| pipeline::rederive(&plan))?, args.json);
     }
     let outcome = pool.install(|| pipeline::build(&plan))?;
-    let mut well = !matches!(outcome.accepted, Match::Differs(_));
     if let Some(path) = &args.accept {
         if plan.is_narrowed() {
             return Err(Error::new("--accept: a part of a release cannot be its accepted digests")
@@ -279,18 +236,22 @@ fn recipe(args: RecipeArgs) -> Result<bool> {
         }
         let json = serde_json::to_string_pretty(&Accepted::of(&outcome.manifest)).expect("plain data") + "\n";
         std::fs::write(path, json).map_err(|e| Error::io("cannot write", path, e))?;
-        well = true;
     }
-    if args.json {
+    told(&plan, &outcome, args.json).map(|well| well || args.accept.is_some())
+}
+
+/// Prints what a build came to; false where that is not what was accepted.
+fn told(plan: &Plan, outcome: &Outcome, json: bool) -> Result<bool> {
+    if json {
         let seconds = seconds(&outcome.watch);
         print_json(&serde_json::json!({
             "release": outcome.folder, "was_there": outcome.was_there, "accepted": outcome.accepted, "seconds": seconds,
             "manifest": outcome.manifest,
         }))?;
     } else {
-        print(&summary(&plan, &outcome))?;
+        print(&summary(plan, outcome))?;
     }
-    Ok(well)
+    Ok(!matches!(outcome.accepted, Match::Differs(_)))
 }
 
 /// Seconds by stage.
@@ -313,34 +274,6 @@ fn materialized(args: MaterializeArgs) -> Result<bool> {
     let (rows, files) = (manifest.rows, manifest.files.len());
     print(&format!("{}\n  {rows} rows in {files} files, {} MB: {said}\n", made.folder.display(), bytes / 1_000_000))?;
     Ok(true)
-}
-
-/// Languages as flags name them; a recipe may have brought some of its own.
-fn languages(named: Option<Vec<String>>) -> Result<Option<Vec<Language>>> {
-    let parse = |code: &String| {
-        code.parse().map_err(|e: String| {
-            let error = Error::new(format!("--languages: {e}"));
-            crate::recipe::near::help(&e).into_iter().fold(error, Error::help)
-        })
-    };
-    named.map(|all| all.iter().map(parse).collect()).transpose()
-}
-
-/// Folders of pins: in the one given (a release, its pins/, or a folder of the kind), and beside the recipe, where it is a release's.
-fn pins_of(given: Option<PathBuf>, recipe: &str) -> Result<Vec<PathBuf>> {
-    let mut folders = Vec::new();
-    if let Some(given) = given {
-        const KINDS: [&str; 3] = ["embed", "translate", "rerank"];
-        let holds = |folder: &PathBuf| KINDS.iter().any(|kind| folder.join(kind).is_dir());
-        let found = [given.join("pins"), given.clone()].into_iter().find(holds);
-        folders.push(found.ok_or_else(|| {
-            Error::new(format!("--pins: {} holds no pins (a folder {})", given.display(), KINDS.join(" or ")))
-                .help("give the folder of a release, or its folder pins")
-        })?);
-    }
-    let beside = std::path::Path::new(recipe).parent().map(|folder| folder.join("pins"));
-    folders.extend(beside.filter(|folder| folder.is_dir()));
-    Ok(folders)
 }
 
 fn rederived(drift: &Drift, json: bool) -> Result<bool> {

@@ -5,7 +5,8 @@ mod lists;
 
 use self::inputs::{EmbedArgs, LeaksArgs, QuestionsArgs, RowsArgs, SampleArgs};
 use self::lists::{CheckArgs, MergeArgs, NarrowArgs, TopkArgs};
-use super::{pins_of, threads};
+use super::build::pins_of;
+use super::threads;
 use crate::error::{Error, Result};
 use crate::plan::{Options, Plan};
 use crate::recipe::Recipe;
@@ -36,9 +37,9 @@ pub(super) enum ShardWork {
     Check(CheckArgs),
 }
 
-/// Carries out a step. Its error is one line, for logs of many.
-pub(super) fn run(work: ShardWork) -> Result<bool> {
-    let done = match work {
+/// Carries out a step.
+pub(super) fn run(work: ShardWork) -> Result<()> {
+    match work {
         ShardWork::Questions(args) => inputs::questions(args),
         ShardWork::Rows(args) => inputs::lines(args),
         ShardWork::Embed(args) => inputs::embedded(args),
@@ -48,9 +49,7 @@ pub(super) fn run(work: ShardWork) -> Result<bool> {
         ShardWork::Merge(args) => lists::merge(args),
         ShardWork::Narrow(args) => lists::narrow(args),
         ShardWork::Check(args) => lists::checked(args),
-    };
-    let line = |e: Error| Error::new(e.to_string().lines().map(str::trim).collect::<Vec<_>>().join("; "));
-    done.map(|()| true).map_err(line)
+    }
 }
 
 /// A recipe, and where what it reads is.

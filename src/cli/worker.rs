@@ -1,7 +1,8 @@
 //! `worker`: one step of work that an engine or a job array hands out.
 
 use super::shard::{self, ShardWork};
-use crate::error::Result;
+use super::work::{RenderArgs, render};
+use crate::error::{Error, Result};
 use clap::{Args, Subcommand};
 
 #[derive(Args)]
@@ -12,12 +13,23 @@ pub(super) struct WorkerArgs {
 
 #[derive(Subcommand)]
 enum Work {
+    /// Make prompt rows: reads rows of a plan as an Arrow IPC stream on standard input, writes prompt rows to standard output
+    Render(RenderArgs),
     #[command(flatten)]
     Shard(ShardWork),
 }
 
+/// Carries out a step. What goes wrong is one line, for logs of many.
 pub(super) fn worker(args: WorkerArgs) -> Result<bool> {
-    match args.work {
+    std::panic::set_hook(Box::new(|panic| {
+        let line = panic.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        eprintln!("{line}");
+    }));
+    let done = match args.work {
+        Work::Render(args) => render(&args),
         Work::Shard(work) => shard::run(work),
-    }
+    };
+    let lines =
+        |e: &Error| e.to_string().lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    done.map(|()| true).map_err(|e| Error::new(lines(&e)))
 }

@@ -29,8 +29,8 @@ mod story;
 mod supply;
 
 pub use materialize::materialize;
-pub(crate) use needle::reach;
 pub(crate) use materialize::write_file;
+pub(crate) use needle::reach;
 pub use part::{PartFile, Parts};
 pub use read::Release;
 pub(crate) use rows::MADE;

@@ -7,8 +7,8 @@ use crate::family::factoid::gap;
 use crate::plan::FilePlan;
 use crate::stage::assemble::RowPlan;
 use crate::stage::factoids::Inputs;
-use crate::stage::texts::PARTED;
 use crate::stage::render::FileRows;
+use crate::stage::texts::PARTED;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 

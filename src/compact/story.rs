@@ -9,9 +9,9 @@ use crate::record::Row;
 use crate::stage::assemble::{RowPlan, local_story, printed_order};
 use crate::stage::certify::split;
 use crate::stage::distractors;
+use crate::stage::render::FileRows;
 use crate::stage::select::voices;
 use crate::stage::stories::{Inputs, Side};
-use crate::stage::render::FileRows;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 

@@ -16,6 +16,7 @@ use crate::hash::Digest;
 use crate::manifest::{self, Manifest, Match};
 use crate::plan::{FilePlan, Plan};
 use crate::recipe::{EmbedderName, Family, SourceKind};
+use crate::remote::Place;
 use crate::report::Stopwatch;
 use crate::source::locate::{self, Locator};
 use crate::stage::assemble::RowPlan;
@@ -85,6 +86,23 @@ pub fn build_with(plan: &Plan, store: &Store) -> Result<Outcome> {
 ///
 /// As [`build`]; and where the folder holds another plan.
 pub fn plan_rows(plan: &Plan, store: &Store, target: &work::Target) -> Result<work::PlanFile> {
+    let _lock = work::make::lock(&target.folder)?;
+    plan_alone(plan, store, target)
+}
+
+/// The plan of the folder where it is there, else as [`plan_rows`]: of many that begin at once, one makes it.
+pub fn planned(plan: &Plan, store: &Store, target: &work::Target) -> Result<work::PlanFile> {
+    let _lock = work::make::lock(&target.folder)?;
+    if target.folder.join(work::folder::NAME).is_file() {
+        let there = work::PlanFile::read(&Place::of(&target.folder))?;
+        if there.plan == plan.digest() {
+            return Ok(there);
+        }
+    }
+    plan_alone(plan, store, target)
+}
+
+fn plan_alone(plan: &Plan, store: &Store, target: &work::Target) -> Result<work::PlanFile> {
     match make(plan, store, Goal::Plan(target))? {
         Made::Plan(file) => Ok(*file),
         _ => unreachable!("a plan was asked for"),

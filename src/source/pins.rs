@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::hash::Digest;
+use crate::remote::{check_object, is_object};
 use md5::Md5 as Md5Hasher;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -125,8 +126,19 @@ impl Pins {
             if pin.urls.is_empty() {
                 return fault(format!("source {:?} has no urls", pin.id));
             }
-            if let Some(url) = pin.urls.iter().find(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
-                return fault(format!("source {:?} has the url {url:?}, only http and https are known", pin.id));
+            for url in &pin.urls {
+                if url.starts_with("http://") || url.starts_with("https://") {
+                    continue;
+                }
+                match is_object(url) {
+                    true => check_object(url).map_err(|e| e.at(format!("{name}, line {line}, source {:?}", pin.id)))?,
+                    false => {
+                        return fault(format!(
+                            "source {:?} has the url {url:?}, only http, https, s3, gs and az are known",
+                            pin.id
+                        ));
+                    }
+                }
             }
             if pin.licence.trim().is_empty() {
                 return fault(format!("source {:?} has an empty licence", pin.id));

@@ -1,11 +1,11 @@
 //! Renders a row of the factoid family, and proves it from its final text.
 
 use super::assemble::{NeedlePlan, RowPlan};
+use super::render::{FileRows, Made, Rows};
 use super::slots::{InText, Placed, Prepared};
 use super::splice::Counted;
-use super::texts::{PARTED, Running, Texts};
-use super::render::{FileRows, Made, Rows};
 use super::stats::Stats;
+use super::texts::{PARTED, Running, Texts};
 use crate::compact::{Layout as FileLayout, Parts, Recipe};
 use crate::error::Result;
 use crate::fail;

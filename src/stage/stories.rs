@@ -3,8 +3,8 @@
 use super::assemble::{Material, RowPlan, Sizes, render, row_id};
 use super::certify::{Certifier, Seen, certificate, split};
 use super::localize::Lines;
-use super::retrieved::{Cut, Retrievers};
 use super::render::{FileRows, Made, Rows};
+use super::retrieved::{Cut, Retrievers};
 use super::stats::Stats;
 use crate::compact::{Layout, Parts, Recipe};
 use crate::error::Result;

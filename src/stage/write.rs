@@ -195,8 +195,7 @@ fn group<S: Source>(
     let mut stats = Stats::default();
     each.iter().enumerate().for_each(|(n, row)| stats.add(row, n == 0));
     let mut encoder = RowEncoder::default();
-    let digests: Vec<RowDigests> =
-        (0..batch.num_rows()).map(|row| RowDigests::of(&batch, row, &mut encoder)).collect();
+    let digests: Vec<RowDigests> = (0..batch.num_rows()).map(|row| RowDigests::of(&batch, row, &mut encoder)).collect();
     if let Some(row) = proven.and_then(|proven| digests.iter().zip(proven).find(|(row, proven)| row.row != *proven)) {
         return Err(Error::new(format!("row {} is not the one that was proven: it was changed on the way", row.0.id))
             .help("have it made again"));
@@ -223,14 +222,7 @@ pub fn encode(batch: &RecordBatch) -> Result<Vec<ArrowColumnChunk>> {
 }
 
 /// Hands a group to its file; writes what is next in order, and closes the file after the last group.
-fn append(
-    plan: &Plan,
-    file: &Shape,
-    open: &Mutex<Open>,
-    number: usize,
-    made: Group,
-    journal: &Journal,
-) -> Result<()> {
+fn append(plan: &Plan, file: &Shape, open: &Mutex<Open>, number: usize, made: Group, journal: &Journal) -> Result<()> {
     let mut open = open.lock().expect("no thread panics");
     open.pending.insert(number, made);
     while let Some(group) = {

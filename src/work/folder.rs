@@ -9,6 +9,7 @@ use crate::language::Pack;
 use crate::manifest::Manifest;
 use crate::plan::{Filter, Options, Plan};
 use crate::recipe::Recipe;
+use crate::remote::Place;
 use crate::stage::embed::PinFile;
 use crate::stage::write::Shape;
 use crate::store::{make_dir, write_aside};
@@ -144,22 +145,23 @@ impl PlanFile {
     /// # Errors
     ///
     /// A folder without one, or with one that another version of the program made.
-    pub fn read(folder: &Path) -> Result<PlanFile> {
-        let path = folder.join(NAME);
-        let bytes = std::fs::read(&path).map_err(|e| {
-            Error::io("cannot read", &path, e).help("give the folder of a plan, as `nihbuild plan RECIPE` writes it")
+    pub fn read(place: &Place) -> Result<PlanFile> {
+        let path = place.join(NAME);
+        let bytes = place.get(NAME)?.ok_or_else(|| {
+            Error::new(format!("{path} is not there"))
+                .help("give the folder of a plan, as `nihbuild plan RECIPE` writes it")
         })?;
         #[derive(Deserialize)]
         struct Head {
             format: u32,
             nihbuild: String,
         }
-        let fault = |e: serde_json::Error| Error::new(e.to_string()).at(path.display());
+        let fault = |e: serde_json::Error| Error::new(e.to_string()).at(&path);
         let head: Head = serde_json::from_slice(&bytes).map_err(fault)?;
         let own = env!("CARGO_PKG_VERSION");
         if head.format != FORMAT || head.nihbuild != own {
             let what = format!("a plan of format {} by version {}", head.format, head.nihbuild);
-            return Err(Error::new(format!("{} is {what}, this is format {FORMAT} and version {own}", path.display()))
+            return Err(Error::new(format!("{path} is {what}, this is format {FORMAT} and version {own}"))
                 .help("use the same version for plan, workers and seal: other versions may make other rows"));
         }
         serde_json::from_slice(&bytes).map_err(fault)
@@ -173,6 +175,13 @@ impl PlanFile {
     /// Tokens of all prompts.
     pub fn tokens(&self) -> u64 {
         self.rows.iter().map(|file| file.tokens).sum()
+    }
+
+    /// Number of parts, and their bytes, but for packs, tokenizers and pins.
+    pub fn part_bytes(&self) -> (usize, u64) {
+        let bundles = self.bundles.iter().map(|bundle| (bundle.part, bundle.bytes));
+        let all: BTreeMap<Digest, u64> = self.shared.values().copied().chain(bundles).collect();
+        (all.len(), all.values().sum())
     }
 
     /// The shape of each data file of the resolved plan.

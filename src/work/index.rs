@@ -1,17 +1,18 @@
 //! Finds prompt rows: which file and batch holds the row of each place, and that each is there once.
 
 use super::PlanFile;
+use super::part::PartReader;
 use super::prompts::{self, DIGEST, FILE, PLAN, RECIPE, ROW, STATS};
 use super::rows;
 use super::spool::{self, Kind, Spool};
 use crate::compact::Recipe;
 use crate::error::{Error, Result};
 use crate::hash::Digest;
+use crate::remote::Place;
 use crate::report::Progress;
 use crate::stage::render::Rendered;
 use crate::stage::stats::Stats;
 use crate::stage::write::Source;
-use crate::store::sorted_dir;
 use crate::table;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -21,17 +22,18 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Where a prompt row lies: number of the file of rows, of the batch in it, place in the batch.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Spot {
     input: u32,
     batch: u32,
     row: u32,
 }
 
 /// No row was found.
-const NONE: Place = Place { input: u32::MAX, batch: 0, row: 0 };
+const NONE: Spot = Spot { input: u32::MAX, batch: 0, row: 0 };
 
 /// Rows that a batch of a copy holds, in bytes of prompts.
 const BATCH: usize = 8 << 20;
@@ -45,8 +47,10 @@ const OPEN: usize = 64;
 /// Where all prompt rows of a plan are.
 pub struct Index {
     inputs: Vec<PathBuf>,
+    /// What they are copies of, or they themselves.
+    named: Vec<String>,
     /// By data file and place in it.
-    places: Vec<Vec<Place>>,
+    places: Vec<Vec<Spot>>,
     /// First row of each group of each file.
     starts: Vec<Vec<u64>>,
     compact: bool,
@@ -61,10 +65,16 @@ impl Index {
     /// # Errors
     ///
     /// Rows that are missing, double or of another plan, by their ids; files that hold no prompt rows, or are damaged.
-    pub fn of(plan: &PlanFile, folder: &Path, rows: &[PathBuf], beside: &Path) -> Result<Index> {
+    pub fn of(plan: &PlanFile, parts: &PartReader, rows: &[Place], beside: &Path) -> Result<Index> {
         let mut files = Vec::new();
-        for path in rows {
-            gather(path, &mut files)?;
+        let mut copies = None;
+        for place in rows {
+            if let Some(path) = place.is_local() {
+                gather(path, &mut files)?;
+            } else {
+                fetched(place, beside, &mut files)?;
+                copies = Some(beside.to_owned());
+            }
         }
         let count = |groups: &[(u64, u64)]| groups.iter().map(|(rows, _)| *rows).sum::<u64>() as usize;
         let starts = |groups: &[(u64, u64)]| {
@@ -74,27 +84,28 @@ impl Index {
         };
         let mut index = Index {
             inputs: Vec::new(),
+            named: Vec::new(),
             places: plan.files.iter().map(|file| vec![NONE; count(&file.groups)]).collect(),
             starts: plan.files.iter().map(|file| starts(&file.groups)).collect(),
             compact: plan.narrowed.compact,
             identity: plan.identity.to_string(),
-            copies: None,
+            copies,
         };
         let progress = Progress::new("index", plan.count(), "rows");
-        for path in files {
-            if !index.take(plan, &path, &progress)? {
+        for (path, name) in files {
+            if !index.take(plan, &path, &name, &progress)? {
                 let copy = copy(&path, beside)?;
                 index.copies = Some(beside.to_owned());
-                index.take(plan, &copy, &progress)?;
+                index.take(plan, &copy, &name, &progress)?;
             }
         }
         progress.finish();
-        index.whole(plan, folder, rows)?;
+        index.whole(plan, parts, rows)?;
         Ok(index)
     }
 
     /// Enters the rows of a file. False where it must be copied first: its rows cannot be looked up, or lie scattered.
-    fn take(&mut self, plan: &PlanFile, path: &Path, progress: &Progress) -> Result<bool> {
+    fn take(&mut self, plan: &PlanFile, path: &Path, named: &str, progress: &Progress) -> Result<bool> {
         if spool::kind_of(path)? != Kind::Arrow {
             return Ok(false);
         }
@@ -102,8 +113,8 @@ impl Index {
         let same = reader.schema().fields() == prompts::SCHEMA.fields();
         let mut keys = Vec::new();
         for batch in reader {
-            let batch = batch.map_err(|e| damaged(path, &e))?;
-            let own = keys_of(&batch, &self.identity).map_err(|e| e.at(path.display()))?;
+            let batch = batch.map_err(|e| damaged(Path::new(named), &e))?;
+            let own = keys_of(&batch, &self.identity).map_err(|e| e.at(named))?;
             let runs = own.windows(2).all(|pair| pair[0].0 == pair[1].0 && pair[0].1.wrapping_add(1) == pair[1].1);
             if !same || !runs {
                 return Ok(false);
@@ -112,23 +123,23 @@ impl Index {
         }
         let input = self.inputs.len() as u32;
         self.inputs.push(path.to_owned());
+        self.named.push(named.to_owned());
         for (batch, keys) in keys.into_iter().enumerate() {
             progress.add(keys.len() as u64);
             for (row, (file, place)) in keys.into_iter().enumerate() {
                 let entry = self.places.get_mut(file as usize).and_then(|all| all.get_mut(place as usize));
                 let Some(entry) = entry else {
-                    return Err(Error::new(format!("row {place} of data file {file} is none of the plan"))
-                        .at(path.display()));
+                    return Err(Error::new(format!("row {place} of data file {file} is none of the plan")).at(named));
                 };
                 if entry.input != u32::MAX {
-                    let first = self.inputs[entry.input as usize].display().to_string();
+                    let first = self.named[entry.input as usize].clone();
                     let config = &plan.files[file as usize].config;
                     let id = self.id(path, batch, row).unwrap_or_default();
                     return Err(Error::new(format!("row {id} of {config} is there twice"))
-                        .at(format!("{first} and {}", path.display()))
+                        .at(format!("{first} and {named}"))
                         .help("give the rows of one run alone: remove what another one left"));
                 }
-                *entry = Place { input, batch: batch as u32, row: row as u32 };
+                *entry = Spot { input, batch: batch as u32, row: row as u32 };
             }
         }
         Ok(true)
@@ -142,15 +153,15 @@ impl Index {
     }
 
     /// Is every row there?
-    fn whole(&self, plan: &PlanFile, folder: &Path, rows: &[PathBuf]) -> Result<()> {
-        let missing = |all: &Vec<Place>| all.iter().filter(|place| place.input == u32::MAX).count();
+    fn whole(&self, plan: &PlanFile, parts: &PartReader, rows: &[Place]) -> Result<()> {
+        let missing = |all: &Vec<Spot>| all.iter().filter(|place| place.input == u32::MAX).count();
         let n: usize = self.places.iter().map(missing).sum();
         if n == 0 {
             return Ok(());
         }
         let absent = |file: u32, row: u32| self.places[file as usize][row as usize].input == u32::MAX;
-        let first = first_of(plan, folder, &absent)?;
-        let places: Vec<String> = rows.iter().map(|path| path.display().to_string()).collect();
+        let first = first_of(plan, parts, &absent)?;
+        let places: Vec<String> = rows.iter().map(Place::to_string).collect();
         Err(Error::new(format!("{n} of {} rows are missing, first {first}", plan.count()))
             .at(places.join(", "))
             .help("have them made: run the engine again, or the parts of the job array that failed; then seal"))
@@ -213,7 +224,7 @@ impl Source for Index {
         let mut at = 0;
         while at < places.len() {
             let first = places[at];
-            let same = |n: usize, place: &Place| {
+            let same = |n: usize, place: &Spot| {
                 (place.input, place.batch, place.row) == (first.input, first.batch, first.row + n as u32)
             };
             let n = places[at..].iter().enumerate().take_while(|(n, place)| same(*n, place)).count();
@@ -265,26 +276,43 @@ fn damaged(path: &Path, e: &dyn std::fmt::Display) -> Error {
     Error::new(format!("{}: {e}", path.display())).help("it is not whole: have its rows made again")
 }
 
-/// Files of rows below a path, by name. What is being written, and what engines put beside their rows, is left out.
-fn gather(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+/// Files of rows below a path, by name, and what they are called.
+fn gather(path: &Path, files: &mut Vec<(PathBuf, String)>) -> Result<()> {
+    if !path.exists() {
+        return Err(Error::new(format!("{} is not there", path.display()))
+            .help("give the folder that the prompt rows were written to"));
+    }
     if !path.is_dir() {
-        if !path.exists() {
-            return Err(Error::new(format!("{} is not there", path.display()))
-                .help("give the folder that the prompt rows were written to"));
-        }
-        files.push(path.to_owned());
+        files.push((path.to_owned(), path.display().to_string()));
         return Ok(());
     }
-    for entry in sorted_dir(path)? {
-        let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.starts_with(['.', '_']) {
-            continue;
-        }
-        if entry.is_dir() || [".arrow", ".arrows", ".parquet"].iter().any(|end| name.ends_with(end)) {
-            gather(&entry, files)?;
-        }
+    for (name, _) in Place::of(path).list("")?.into_iter().filter(|(name, _)| is_of_rows(name)) {
+        let file = path.join(name);
+        files.push((file.clone(), file.display().to_string()));
     }
     Ok(())
+}
+
+/// Brings files of rows from behind a network.
+fn fetched(place: &Place, beside: &Path, files: &mut Vec<(PathBuf, String)>) -> Result<()> {
+    let all = place.list("")?;
+    let own = all.iter().filter(|(name, _)| is_of_rows(name));
+    let progress = Arc::new(Progress::new("fetch", own.clone().map(|(_, bytes)| bytes).sum(), "bytes"));
+    let told = place.clone().told(progress);
+    for (name, bytes) in own {
+        let to = beside.join(format!("{}.fetched", Digest::of(format!("{bytes} {place}/{name}"))));
+        if !to.is_file() {
+            told.fetch(name, &to, None)?;
+        }
+        files.push((to, format!("{place}/{name}")));
+    }
+    Ok(())
+}
+
+/// Does a name inside a folder look like one of a file of rows? What is being written, and what engines put beside their rows, does not.
+fn is_of_rows(name: &str) -> bool {
+    let plain = name.split('/').all(|part| !part.starts_with(['.', '_']));
+    plain && [".arrow", ".arrows", ".parquet"].iter().any(|end| name.ends_with(end))
 }
 
 /// Number of the data file and place in it, of each row.
@@ -303,8 +331,9 @@ fn keys_of(batch: &RecordBatch, identity: &str) -> Result<Vec<(u32, u32)>> {
     }
     let numbers = |name: &str| -> Result<Vec<u32>> {
         let column = column(name)?;
-        let column =
-            column.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::new(format!("the column {name} is no int32")))?;
+        let column = column
+            .as_primitive_opt::<Int32Type>()
+            .ok_or_else(|| Error::new(format!("the column {name} is no int32")))?;
         Ok(column.values().iter().map(|n| *n as u32).collect())
     };
     Ok(numbers(FILE)?.into_iter().zip(numbers(ROW)?).collect())
@@ -312,7 +341,7 @@ fn keys_of(batch: &RecordBatch, identity: &str) -> Result<Vec<(u32, u32)>> {
 
 /// Copies rows so that they can be looked up: each batch holds rows of one data file, one behind the other.
 fn copy(path: &Path, beside: &Path) -> Result<PathBuf> {
-    let mut out = Spool::create(beside, false)?;
+    let mut out = Spool::create(&Place::of(beside), false)?;
     for batch in spool::batches(path)? {
         let batch = conform(&batch?).map_err(|e| e.at(path.display()))?;
         let files = batch.column_by_name(FILE).expect("conformed").as_primitive::<Int32Type>().values();
@@ -353,10 +382,10 @@ fn conform(batch: &RecordBatch) -> Result<RecordBatch> {
 }
 
 /// Id of the first row of the plan that is absent.
-fn first_of(plan: &PlanFile, folder: &Path, absent: &dyn Fn(u32, u32) -> bool) -> Result<String> {
+fn first_of(plan: &PlanFile, parts: &PartReader, absent: &dyn Fn(u32, u32) -> bool) -> Result<String> {
     let identity = plan.identity.to_string();
     for file in &plan.rows {
-        let path = folder.join(&file.path);
+        let path = parts.rows(file)?;
         let open = File::open(&path).map_err(|e| Error::io("cannot open", &path, e))?;
         let reader = ParquetRecordBatchReaderBuilder::try_new(open).and_then(|reader| reader.build());
         for batch in reader.map_err(|e| damaged(&path, &e))? {

@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::hash::{Digest, HashingWriter};
 use crate::pipeline::{Ending, beside};
 use crate::plan::{FilePlan, Plan};
-use crate::report::Progress;
+use crate::remote::Place;
+use crate::report::{Progress, warn};
 use crate::stage::assemble::RowPlan;
 use crate::stage::render::FileRows;
 use crate::stage::write::Shape;
@@ -30,9 +31,9 @@ const BUNDLE: u64 = 16_000_000;
 const INSTANCES: usize = 64;
 
 /// Where a row stands: unit, data file, place in it.
-type Place = (u32, u32, u32);
+type Spot = (u32, u32, u32);
 
-/// Writes the plan of fitted rows. A folder that holds this very plan is left as it is.
+/// Writes the plan of fitted rows; the caller holds the folder's [`lock`]. A folder that holds this very plan is left as it is.
 ///
 /// # Errors
 ///
@@ -44,9 +45,8 @@ pub fn write<R: Divided>(
     ending: &Ending,
     target: &Target,
 ) -> Result<PlanFile> {
-    let _lock = Lock::wait(&beside_hidden(&target.folder), || eprintln!("waiting for another process that plans"))?;
     if target.folder.join(NAME).is_file() {
-        let there = PlanFile::read(&target.folder)?;
+        let there = PlanFile::read(&Place::of(&target.folder))?;
         if there.identity == ending.manifest.plan {
             return Ok(there);
         }
@@ -60,14 +60,14 @@ pub fn write<R: Divided>(
     make_dir(&aside)?;
     let mut parts = PartWriter::new(&aside)?;
     let shared = shared(maker, files, &mut parts)?;
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<Spot> = Vec::new();
     for (f, file) in files.iter().enumerate() {
         let rows = file.groups.iter().flatten().zip(0..);
         places.extend(rows.map(|(row, n)| (maker.unit(&file.file, row), f as u32, n)));
     }
     places.sort_unstable();
     let flat: Vec<Vec<RowPlan>> = files.iter().map(|file| file.groups.concat()).collect();
-    let plan_of = |place: &Place| (&files[place.1 as usize].file, flat[place.1 as usize][place.2 as usize]);
+    let plan_of = |place: &Spot| (&files[place.1 as usize].file, flat[place.1 as usize][place.2 as usize]);
     let cuts = bundles(&places, |place| u64::from(plan_of(place).1.tokens));
     let progress = Progress::new("plan", places.len() as u64, "rows");
     let mut all = Vec::new();
@@ -79,7 +79,7 @@ pub fn write<R: Divided>(
         let bytes = maker.bundle(units.clone(), &rows)?;
         let part = parts.put(&bytes)?;
         all.push(Bundle { part, bytes: bytes.len() as u64, first: units.start, rows: own.len() as u64 });
-        let mut own: Vec<&Place> = own.iter().collect();
+        let mut own: Vec<&Spot> = own.iter().collect();
         own.sort_unstable_by_key(|(_, file, row)| (*file, *row));
         for place in own {
             let (file, planned) = plan_of(place);
@@ -119,10 +119,11 @@ pub fn write<R: Divided>(
     Ok(written)
 }
 
-/// The lock of a plan folder.
-pub(super) fn beside_hidden(folder: &Path) -> std::path::PathBuf {
+/// Takes the lock of a plan folder; waits where another process has it.
+pub fn lock(folder: &Path) -> Result<Lock> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    folder.with_file_name(format!(".{name}.lock"))
+    let path = folder.with_file_name(format!(".{name}.lock"));
+    Lock::wait(&path, || warn("another process makes this plan: waiting for it"))
 }
 
 fn shared<R: Divided>(
@@ -139,7 +140,7 @@ fn shared<R: Divided>(
 }
 
 /// Cuts sorted rows into bundles: whole units, until they have tokens or instances enough.
-fn bundles(places: &[Place], tokens: impl Fn(&Place) -> u64) -> Vec<Range<usize>> {
+fn bundles(places: &[Spot], tokens: impl Fn(&Spot) -> u64) -> Vec<Range<usize>> {
     let mut cuts = Vec::new();
     let (mut start, mut sum, mut units) = (0, 0, 0);
     for n in 0..places.len() {

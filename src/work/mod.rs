@@ -36,9 +36,11 @@ pub mod rows;
 mod running;
 pub mod seal;
 mod segment;
+pub mod send;
 pub mod share;
 pub mod spool;
 mod story;
+pub mod whole;
 
 pub use folder::{PlanFile, Target};
 

@@ -11,10 +11,11 @@ use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::plan::{Options, Plan};
 use crate::recipe::Family;
+use crate::remote::Place;
 use crate::report::Progress;
 use arrow_array::RecordBatch;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Prompts that a thread renders before it hands them on, in bytes.
 const SEGMENT: usize = 32 << 20;
@@ -34,28 +35,35 @@ pub struct Worker {
 }
 
 /// What a worker did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Done {
     /// Rows it rendered.
     pub rows: u64,
     /// Their tokens.
     pub tokens: u64,
+    /// What a file of them is called.
+    pub name: String,
 }
 
 impl Worker {
-    /// Opens a plan folder. `jobs` threads render.
+    /// Opens a plan. What is fetched of it is kept in the folder `cache`; `jobs` threads render.
     ///
     /// # Errors
     ///
     /// No plan, one of another version, or one whose recipe comes to something else here.
-    pub fn open(folder: &Path, jobs: usize) -> Result<Worker> {
-        let file = PlanFile::read(folder)?;
-        let parts = PartReader::new(folder);
+    pub fn open(place: &Place, cache: &Path, jobs: usize) -> Result<Worker> {
+        let file = PlanFile::read(place)?;
+        let parts = PartReader::new(place, cache);
         let scratch =
             tempfile::tempdir().map_err(|e| Error::new(format!("cannot make a folder for temporary files: {e}")))?;
         let options = Options { jobs, out: scratch.path().join("build"), ..Options::default() };
         let plan = file.resolve(&parts, scratch.path(), options)?;
         Ok(Worker { file, parts, plan, scratch })
+    }
+
+    /// Its parts.
+    pub(super) fn parts(&self) -> &PartReader {
+        &self.parts
     }
 
     /// The plan.
@@ -95,13 +103,15 @@ impl Worker {
         let jobs = self.plan.options.jobs.max(1);
         let mut hands: Vec<Hand> = (0..jobs).map(|_| Hand::new(&self.plan)).collect();
         let progress = Progress::new("render", self.file.tokens(), "tokens");
-        let mut done = Done::default();
+        let (mut all, mut tokens) = (0, 0);
+        let mut namer = Namer::new(&self.file.identity);
         for batch in rows {
             let mut planned = rows::read(&identity, &batch?)?;
             planned.iter().try_for_each(|row| self.check(row))?;
+            planned.iter().for_each(|row| namer.add(row));
             planned.sort_by_key(|row| (row.bundle, row.file, row.row));
-            done.rows += planned.len() as u64;
-            done.tokens += planned.iter().map(|row| u64::from(row.plan.tokens)).sum::<u64>();
+            all += planned.len() as u64;
+            tokens += planned.iter().map(|row| u64::from(row.plan.tokens)).sum::<u64>();
             let segments: Vec<&[PlannedRow]> = segments(&planned).collect();
             for wave in segments.chunks(jobs) {
                 let render = |rows: &[PlannedRow], hand: &mut Hand| {
@@ -119,7 +129,7 @@ impl Worker {
             }
         }
         progress.finish();
-        Ok(done)
+        Ok(Done { rows: all, tokens, name: namer.finish() })
     }
 
     /// Is there such a row?
@@ -190,20 +200,32 @@ fn segments(rows: &[PlannedRow]) -> impl Iterator<Item = &[PlannedRow]> {
     })
 }
 
-/// Names what a worker was asked for: the same rows of the same plan, the same name.
-pub fn name_of(identity: &Digest, rows: impl Iterator<Item = (u32, u32)>) -> String {
-    use sha2::Digest as _;
-    let mut hasher = sha2::Sha256::new();
-    hasher.update(identity.0);
-    for (file, row) in rows {
-        hasher.update(file.to_le_bytes());
-        hasher.update(row.to_le_bytes());
+/// Names what a worker was asked for: the same rows of the same plan in the same order, the same name.
+pub struct Namer(sha2::Sha256);
+
+impl Namer {
+    /// Of a plan.
+    pub fn new(identity: &Digest) -> Namer {
+        use sha2::Digest as _;
+        Namer(sha2::Sha256::new_with_prefix(identity.0))
     }
-    let digest = Digest(hasher.finalize().into());
-    format!("{}.arrow", &digest.to_string()[..32])
+
+    /// A row more.
+    pub fn add(&mut self, row: &PlannedRow) {
+        use sha2::Digest as _;
+        self.0.update(row.file.to_le_bytes());
+        self.0.update(row.row.to_le_bytes());
+    }
+
+    /// Name of the file that holds these rows.
+    pub fn finish(self) -> String {
+        use sha2::Digest as _;
+        let digest = Digest(self.0.finalize().into());
+        format!("{}.arrow", &digest.to_string()[..32])
+    }
 }
 
 /// Where prompt rows go unless told otherwise.
-pub fn prompts_of(plan: &Path) -> PathBuf {
+pub fn prompts_of(plan: &Place) -> Place {
     plan.join("prompts")
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::fail;
+use crate::hash::Digest;
 use crate::recipe::Position;
 use crate::stage::assemble::{NeedlePlan, RowPlan};
 use arrow_array::builder::{Int64Builder, ListBuilder};
@@ -28,9 +29,25 @@ pub struct PlannedRow {
     pub plan: RowPlan,
 }
 
+impl PlannedRow {
+    /// Says whether the values are those that were planned: the first bytes of their digest.
+    fn check(&self, identity: &str) -> i64 {
+        let row = &self.plan;
+        let needle = &row.needle;
+        let whole = [self.bundle, self.file, self.row, row.instance, row.passages, row.tokens, row.bytes];
+        let maybe = [needle.instead, needle.cut].map(|n| n.map_or(-1, i64::from));
+        let numbers = whole.iter().map(|n| i64::from(*n)).chain(maybe).chain(self.slots.iter().map(|n| *n as i64));
+        let numbers: Vec<u8> = numbers.flat_map(i64::to_le_bytes).collect();
+        let position = needle.position.map_or("", |position| position.name());
+        let digest = Digest::of_parts([identity.as_bytes(), self.id.as_bytes(), position.as_bytes(), &numbers]);
+        i64::from_le_bytes(digest.0[..8].try_into().expect("eight bytes"))
+    }
+}
+
 /// The columns: identity of the plan; number of the bundle, of the data file, and place in it; the row's id; number of the instance;
 /// how many of its ranked passages the prompt takes (the prefix length); tokens and bytes of the prompt; where the needle is asked to stand, the
-/// rank of the passage in its place and the bytes of the last passage that are kept (MLNeedle); the slots.
+/// rank of the passage in its place and the bytes of the last passage that are kept (MLNeedle); the slots; a check of all these, since workers
+/// take what stands here at its word.
 pub static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     let number = |name: &str, nullable| Field::new(name, DataType::Int32, nullable);
     Arc::new(Schema::new(vec![
@@ -47,6 +64,7 @@ pub static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
         number("instead", true),
         number("cut", true),
         Field::new("slots", DataType::List(Arc::new(Field::new("item", DataType::Int64, true))), false),
+        Field::new("check", DataType::Int64, false),
     ]))
 });
 
@@ -80,6 +98,7 @@ pub fn batch(identity: &str, rows: &[PlannedRow]) -> Result<RecordBatch> {
         maybe(|row| row.plan.needle.instead),
         maybe(|row| row.plan.needle.cut),
         Arc::new(slots.finish()),
+        Arc::new(rows.iter().map(|row| row.check(identity)).collect::<Int64Array>()),
     ];
     RecordBatch::try_new(SCHEMA.clone(), columns).map_err(|e| Error::new(format!("cannot build a batch: {e}")))
 }
@@ -105,13 +124,13 @@ pub fn read(identity: &str, batch: &RecordBatch) -> Result<Vec<PlannedRow>> {
     let all = ["bundle", "file", "row", "instance", "passages", "instead", "cut"].map(column);
     let [bundle, file, row, instance, passages, instead, cut] = all;
     let (plans, ids, positions) = (column("plan")?, column("id")?, column("position")?);
-    let (tokens, bytes, slots) = (column("tokens")?, column("bytes")?, column("slots")?);
+    let (tokens, bytes, slots, checks) = (column("tokens")?, column("bytes")?, column("slots")?, column("check")?);
     let (plans, ids, positions) = (plans.as_string::<i32>(), ids.as_string::<i32>(), positions.as_string::<i32>());
     let numbers = [bundle?, file?, row?, instance?, passages?, instead?, cut?];
     let numbers = numbers.each_ref().map(|column| column.as_primitive::<Int32Type>());
     let [bundle, file, row, instance, passages, instead, cut] = numbers;
     let (tokens, bytes) = (tokens.as_primitive::<Int64Type>(), bytes.as_primitive::<Int64Type>());
-    let slots = slots.as_list::<i32>();
+    let (slots, checks) = (slots.as_list::<i32>(), checks.as_primitive::<Int64Type>());
     let mut rows = Vec::with_capacity(batch.num_rows());
     for n in 0..batch.num_rows() {
         if plans.is_null(n) || plans.value(n) != identity {
@@ -133,7 +152,9 @@ pub fn read(identity: &str, batch: &RecordBatch) -> Result<Vec<PlannedRow>> {
         };
         let position = match positions.is_valid(n) {
             true => Some(
-                Position::ALL.into_iter().find(|p| p.name() == positions.value(n))
+                Position::ALL
+                    .into_iter()
+                    .find(|p| p.name() == positions.value(n))
                     .ok_or_else(|| Error::new(format!("row {id}: no position {:?}", positions.value(n))))?,
             ),
             false => None,
@@ -141,7 +162,7 @@ pub fn read(identity: &str, batch: &RecordBatch) -> Result<Vec<PlannedRow>> {
         let slots = slots.value(n);
         let slots = slots.as_primitive::<Int64Type>().values().iter().map(|slot| *slot as u64).collect();
         let needle = NeedlePlan { position, instead: maybe(instead)?, cut: maybe(cut)? };
-        rows.push(PlannedRow {
+        let row = PlannedRow {
             bundle: small(bundle)?,
             file: small(file)?,
             row: small(row)?,
@@ -154,7 +175,12 @@ pub fn read(identity: &str, batch: &RecordBatch) -> Result<Vec<PlannedRow>> {
                 bytes: long(bytes)?,
                 needle,
             },
-        });
+        };
+        if row.check(identity) != checks.value(n) {
+            return Err(Error::new(format!("row {id}: its values are not those of the plan"))
+                .help("hand on the rows of PLAN/rows as they are"));
+        }
+        rows.push(row);
     }
     Ok(rows)
 }

@@ -8,18 +8,21 @@ use crate::compact::{PartFile, Parts};
 use crate::error::{Error, Result};
 use crate::pipeline::{Ending, Outcome, lock_file, there};
 use crate::plan::{Options, Plan};
+use crate::remote::Place;
 use crate::report::Stopwatch;
 use crate::store::{Lock, write_aside};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What to seal.
 #[derive(Clone, Debug)]
 pub struct Sealing {
-    /// The plan folder.
-    pub plan: PathBuf,
+    /// The plan.
+    pub plan: Place,
     /// Files of prompt rows, or folders of them.
-    pub rows: Vec<PathBuf>,
+    pub rows: Vec<Place>,
+    /// Folder for parts that are fetched.
+    pub cache: PathBuf,
     /// Folder of releases.
     pub out: PathBuf,
     /// Threads.
@@ -32,10 +35,10 @@ pub struct Sealing {
 ///
 /// Rows that are missing, double, of another plan, or not what their worker proved; whatever [`crate::pipeline::build`] says of
 /// the folder of the release.
-pub fn seal(sealing: &Sealing) -> Result<Outcome> {
+pub fn seal(sealing: &Sealing) -> Result<(Plan, Outcome)> {
     let mut watch = Stopwatch::start();
     let file = PlanFile::read(&sealing.plan)?;
-    let parts = PartReader::new(&sealing.plan);
+    let parts = PartReader::new(&sealing.plan, &sealing.cache);
     let scratch =
         tempfile::tempdir().map_err(|e| Error::new(format!("cannot make a folder for temporary files: {e}")))?;
     let options = Options { jobs: sealing.jobs, out: sealing.out.clone(), ..Options::default() };
@@ -43,18 +46,19 @@ pub fn seal(sealing: &Sealing) -> Result<Outcome> {
     let folder = plan.folder();
     let _lock = Lock::take(&lock_file(&folder))?;
     if folder.exists() {
-        return there(&plan, &file.identity, folder, watch);
+        let outcome = there(&plan, &file.identity, folder, watch)?;
+        return Ok((plan, outcome));
     }
     let shapes = file.shapes(&plan)?;
     // Rows that cannot be looked up at random are copied beside the release, where there is room for it.
     let beside = crate::pipeline::beside(&folder, "rows");
-    let index = Index::of(&file, &sealing.plan, &sealing.rows, &beside)?;
+    let index = Index::of(&file, &parts, &sealing.rows, &beside)?;
     watch.lap("index");
     let ending = ending(&file, &parts)?;
     let texts = |made: &mut Parts| texts(&plan, file.compact.as_ref(), &parts, made);
     let outcome = ending.seal(&plan, &index, &shapes, texts, folder, watch)?;
     index.remove()?;
-    Ok(outcome)
+    Ok((plan, outcome))
 }
 
 fn ending(file: &PlanFile, parts: &PartReader) -> Result<Ending> {
@@ -70,17 +74,13 @@ fn texts(
     parts: &PartReader,
     made: &mut Parts,
 ) -> Result<Vec<crate::compact::Layout>> {
-    let compact = compact
-        .ok_or_else(|| Error::new(format!("the plan of {} has no texts of a compact release", plan.recipe.release.name)))?;
+    let compact = compact.ok_or_else(|| {
+        Error::new(format!("the plan of {} has no texts of a compact release", plan.recipe.release.name))
+    })?;
     for (path, digest) in &compact.parts {
         let bytes = parts.get(digest)?;
         write_aside(&made.folder().join(path), |out| out.write_all(&bytes))?;
         made.enter(PartFile { path: path.clone(), sha256: *digest });
     }
     Ok(compact.layouts.clone())
-}
-
-/// The prompt rows of a plan that lie where its workers put them.
-pub fn own_rows(plan: &Path) -> PathBuf {
-    super::render::prompts_of(plan)
 }

@@ -95,14 +95,14 @@ fn one<R: Rows>(
     let file = segment.file(&rows[0]);
     let mut planned = Vec::with_capacity(rows.len());
     for row in rows {
-        let fault = |what: &str| {
-            Error::new(format!("row {} of {}: {what}", row.id, file.config)).help("make the plan again")
-        };
+        let fault =
+            |what: &str| Error::new(format!("row {} of {}: {what}", row.id, file.config)).help("make the plan again");
         let instance = row.plan.instance.checked_sub(first).ok_or_else(|| fault("its bundle is of other instances"))?;
         let own = RowPlan { instance, ..row.plan };
         planned.push(own);
     }
-    let Rendered { batch, stats, mut recipes, .. } = render::render(plan, maker, file, &planned, desk, segment.progress)?;
+    let Rendered { batch, stats, mut recipes, .. } =
+        render::render(plan, maker, file, &planned, desk, segment.progress)?;
     for (recipe, row) in recipes.iter_mut().zip(rows) {
         // Of running texts it is the number of the needle.
         if plan.family != Family::Factoid {

@@ -1,15 +1,15 @@
 //! A job array's share: the same split of the plan's rows on every machine.
 
 use super::folder::PlanFile;
-use super::render::{Worker, name_of, prompts_of};
+use super::part::PartReader;
+use super::render::{Namer, Worker};
 use super::rows::{self, PlannedRow};
 use super::spool::{Receipt, Spool};
 use crate::error::{Error, Result};
-use crate::hash::Digest;
+use crate::remote::Place;
 use arrow_array::RecordBatch;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::File;
-use std::path::{Path, PathBuf};
 
 /// Rows that a worker is handed at once.
 const ROWS: usize = 4096;
@@ -42,37 +42,30 @@ impl std::fmt::Display for Share {
 }
 
 /// All batches of the plan's rows, in order; each file's bytes are checked first.
-pub fn planned(plan: &PlanFile, folder: &Path) -> impl Iterator<Item = Result<RecordBatch>> {
-    let files: Vec<(PathBuf, Digest)> = plan.rows.iter().map(|file| (folder.join(&file.path), file.sha256)).collect();
-    files.into_iter().flat_map(|(path, sha256)| -> Box<dyn Iterator<Item = Result<RecordBatch>>> {
+pub fn planned<'p>(plan: &'p PlanFile, parts: &'p PartReader) -> impl Iterator<Item = Result<RecordBatch>> + 'p {
+    plan.rows.iter().flat_map(move |file| -> Box<dyn Iterator<Item = Result<RecordBatch>>> {
         let open = || -> Result<_> {
-            let (found, _) = Digest::of_file(&path)?;
-            if found != sha256 {
-                return Err(Error::new(format!("{} is not as the plan was written", path.display()))
-                    .help("make the plan again"));
-            }
+            let path = parts.rows(file)?;
             let file = File::open(&path).map_err(|e| Error::io("cannot open", &path, e))?;
             let builder = ParquetRecordBatchReaderBuilder::try_new(file);
-            builder
-                .and_then(|builder| builder.with_batch_size(ROWS).build())
-                .map_err(|e| Error::new(format!("{}: {e}", path.display())))
+            let reader = builder.and_then(|builder| builder.with_batch_size(ROWS).build());
+            let reader = reader.map_err(|e| Error::new(format!("{}: {e}", path.display())))?;
+            Ok(reader.map(move |batch| batch.map_err(|e| Error::new(format!("{}: {e}", path.display())))))
         };
         match open() {
-            Ok(reader) => {
-                let own = path.clone();
-                Box::new(reader.map(move |batch| batch.map_err(|e| Error::new(format!("{}: {e}", own.display())))))
-            }
+            Ok(reader) => Box::new(reader),
             Err(e) => Box::new(std::iter::once(Err(e))),
         }
     })
 }
 
 /// The rows of a share: a stretch of the plan, of about the n-th part of all tokens.
-fn of_share(plan: &PlanFile, folder: &Path, share: Share) -> impl Iterator<Item = Result<Vec<PlannedRow>>> {
+fn of_share(worker: &Worker, share: Share) -> impl Iterator<Item = Result<Vec<PlannedRow>>> {
+    let plan = worker.plan();
     let identity = plan.identity.to_string();
     let all = u128::from(plan.tokens().max(1));
     let mut before: u128 = 0;
-    planned(plan, folder).map(move |batch| {
+    planned(plan, worker.parts()).map(move |batch| {
         let mut own = Vec::new();
         for row in rows::read(&identity, &batch?)? {
             if before * u128::from(share.of) / all == u128::from(share.part - 1) {
@@ -94,25 +87,26 @@ pub struct Shared {
 }
 
 /// Makes a share of the plan's rows, unless it is there.
-pub fn render(worker: &Worker, folder: &Path, share: Share, to: Option<&Path>, compressed: bool) -> Result<Shared> {
+pub fn render(worker: &Worker, share: Share, to: &Place, compressed: bool) -> Result<Shared> {
     let plan = worker.plan();
-    let to = to.map_or_else(|| prompts_of(folder), Path::to_owned);
-    let mut keys: Vec<(u32, u32)> = Vec::new();
-    for rows in of_share(plan, folder, share) {
-        keys.extend(rows?.iter().map(|row| (row.file, row.row)));
+    let (mut namer, mut all) = (Namer::new(&plan.identity), 0);
+    for rows in of_share(worker, share) {
+        for row in rows? {
+            namer.add(&row);
+            all += 1;
+        }
     }
-    if keys.is_empty() {
+    if all == 0 {
         return Ok(Shared { receipt: None, was_there: false });
     }
-    let name = name_of(&plan.identity, keys.iter().copied());
-    if let Ok(about) = std::fs::metadata(to.join(&name)) {
-        let receipt = Receipt { file: name, rows: keys.len() as u64, bytes: about.len() };
+    let name = namer.finish();
+    if let Some(bytes) = to.size(&name)? {
+        let receipt = Receipt { file: name, rows: all, bytes };
         return Ok(Shared { receipt: Some(receipt), was_there: true });
     }
-    drop(keys);
-    let mut out = Spool::create(&to, compressed)?;
+    let mut out = Spool::create(to, compressed)?;
     let identity = plan.identity.to_string();
-    let mut rows = of_share(plan, folder, share)
+    let mut rows = of_share(worker, share)
         .filter(|rows| !matches!(rows, Ok(rows) if rows.is_empty()))
         .map(|rows| rows.and_then(|rows| rows::batch(&identity, &rows)));
     worker.run(&mut rows, &mut |batch| out.write(&batch))?;

@@ -2,17 +2,21 @@
 
 use super::prompts::SCHEMA;
 use crate::error::{Error, Result};
+use crate::hash::Digest;
+use crate::remote::Place;
 use crate::store::{make_dir, sync_dir};
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_ipc::CompressionType;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use std::sync::Arc;
+use tempfile::{NamedTempFile, TempDir};
 
 /// What a file of prompt rows came to.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -25,17 +29,47 @@ pub struct Receipt {
     pub bytes: u64,
 }
 
+impl Receipt {
+    /// Columns of receipts, as workers hand them to engines.
+    pub fn schema() -> Arc<Schema> {
+        let number = |name: &str| Field::new(name, DataType::Int64, false);
+        Arc::new(Schema::new(vec![Field::new("file", DataType::Utf8, false), number("rows"), number("bytes")]))
+    }
+
+    /// The receipt as a batch.
+    pub fn batch(&self) -> Result<RecordBatch> {
+        let number = |n: u64| -> ArrayRef { Arc::new(Int64Array::from(vec![n as i64])) };
+        let file = Arc::new(StringArray::from(vec![self.file.as_str()]));
+        RecordBatch::try_new(Receipt::schema(), vec![file, number(self.rows), number(self.bytes)])
+            .map_err(|e| Error::new(format!("cannot build a receipt: {e}")))
+    }
+}
+
 /// A file of prompt rows that is being written, under a name of its own: workers on several machines may write into one folder.
 /// Dropped before it is closed, it is removed.
 pub struct Spool {
     writer: FileWriter<BufWriter<NamedTempFile>>,
     folder: PathBuf,
+    /// Where it goes, if that is not the folder.
+    sent: Option<(Place, TempDir)>,
     rows: u64,
 }
 
 impl Spool {
-    /// Begins a file in a folder. Compressed ones are smaller and slower.
-    pub fn create(folder: &Path, compressed: bool) -> Result<Spool> {
+    /// Begins a file in a place: in its folder, or in one of this machine until it is whole and sent. Compressed ones are smaller and slower.
+    pub fn create(place: &Place, compressed: bool) -> Result<Spool> {
+        match place.is_local() {
+            Some(folder) => Spool::here(folder, None, compressed),
+            None => {
+                let aside = tempfile::tempdir();
+                let aside = aside.map_err(|e| Error::new(format!("cannot make a folder for temporary files: {e}")))?;
+                let folder = aside.path().to_owned();
+                Spool::here(&folder, Some((place.clone(), aside)), compressed)
+            }
+        }
+    }
+
+    fn here(folder: &Path, sent: Option<(Place, TempDir)>, compressed: bool) -> Result<Spool> {
         use std::os::unix::fs::PermissionsExt;
         make_dir(folder)?;
         let out = tempfile::Builder::new()
@@ -48,7 +82,7 @@ impl Spool {
         let options = IpcWriteOptions::default().try_with_compression(compression).map_err(|e| fault(folder, &e))?;
         let out = BufWriter::with_capacity(1 << 20, out);
         let writer = FileWriter::try_new_with_options(out, &SCHEMA, options).map_err(|e| fault(folder, &e))?;
-        Ok(Spool { writer, folder: folder.to_owned(), rows: 0 })
+        Ok(Spool { writer, folder: folder.to_owned(), sent, rows: 0 })
     }
 
     /// Appends a batch.
@@ -59,14 +93,17 @@ impl Spool {
 
     /// Puts the file in its place under a name; one of that name, of the same rows, is replaced by its like.
     pub fn close(self, name: &str) -> Result<Receipt> {
-        let Spool { writer, folder, rows } = self;
+        let Spool { writer, folder, sent, rows } = self;
         let place = folder.join(name);
         let out = writer.into_inner().map_err(|e| fault(&place, &e))?;
         let out = out.into_inner().map_err(|e| Error::io("cannot write", &place, e.into_error()))?;
         let about = out.as_file().sync_all().and_then(|()| out.as_file().metadata());
         let bytes = about.map_err(|e| Error::io("cannot write", &place, e))?.len();
         out.persist(&place).map_err(|e| Error::io("cannot rename to", &place, e.error))?;
-        sync_dir(&folder)?;
+        match sent {
+            None => sync_dir(&folder)?,
+            Some((to, _aside)) => to.upload(name, &place, Digest::of_file(&place)?.0)?,
+        }
         Ok(Receipt { file: name.to_owned(), rows, bytes })
     }
 }
@@ -110,8 +147,7 @@ pub fn open(path: &Path) -> Result<FileReader<BufReader<File>>> {
 /// All batches of a file of rows, whatever its kind.
 pub fn batches(path: &Path) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>>>> {
     let own = path.to_owned();
-    let damaged =
-        move |e: &dyn std::fmt::Display| fault(&own, e).help("it is not whole: have its rows made again");
+    let damaged = move |e: &dyn std::fmt::Display| fault(&own, e).help("it is not whole: have its rows made again");
     let file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
     Ok(match kind_of(path)? {
         Kind::Arrow => Box::new(open(path)?.map(move |batch| batch.map_err(|e| damaged(&e)))),

@@ -164,8 +164,7 @@ impl<'p> Stories<'p> {
     /// A pool and its lines.
     fn pool(&self, key: Key) -> Result<(&'p LocalPool, &Lines<'p>)> {
         let missing = || Error::new(format!("the plan has no pool of {} {}", key.1.name(), key.0));
-        let (pool, lines) =
-            (self.pools.read.get(&key).ok_or_else(missing)?, self.lines.get(&key).ok_or_else(missing)?);
+        let (pool, lines) = (self.pools.read.get(&key).ok_or_else(missing)?, self.lines.get(&key).ok_or_else(missing)?);
         if let (Some(pool), Some(lines)) = (pool.get(), lines.get()) {
             return Ok((pool, lines));
         }
@@ -232,7 +231,8 @@ impl Bench for StoryBench<'_, '_> {
         for (language, kind) in keys {
             let (pool, lines) = stories.pool((language, kind))?;
             let key = (kind, ranking_of(stories.plan, language, kind));
-            let ranked = ranked.get(&key).ok_or_else(|| Error::new("a bundle of the plan has no ranking of its rows"))?;
+            let ranked =
+                ranked.get(&key).ok_or_else(|| Error::new("a bundle of the plan has no ranking of its rows"))?;
             sides.push(Side { language, kind, pool, lines, ranked });
         }
         let sizes: BTreeMap<Voice, Vec<Sizes>> = sizes.into_iter().collect();

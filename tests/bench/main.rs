@@ -5,6 +5,8 @@
 mod compact;
 #[path = "../page/driver.rs"]
 mod driver;
+mod engines;
+mod long;
 mod mlneedle;
 mod nearest;
 mod recall;
@@ -117,15 +119,17 @@ sys.exit(code)";
 /// A part of the program, and the word that asks for it alone.
 type Part = (&'static str, fn(&mut Figures));
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 11] = [
     ("mlrbench", builds),
     ("nearest", nearest::run),
     ("sharded", sharded::run),
     ("sampler", sampler::run),
     ("mlneedle", mlneedle::run),
     ("recall", recall::run),
+    ("long", long::run),
     ("score", score::run),
     ("report", report::run),
+    ("engines", engines::run),
     (ALONE, compact::alone),
 ];
 

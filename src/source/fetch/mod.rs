@@ -287,3 +287,6 @@ fn built_without(pin: &Pin) -> Error {
 /// What opens sockets.
 #[cfg(feature = "fetch")]
 mod net;
+
+#[cfg(feature = "cloud")]
+mod bucket;

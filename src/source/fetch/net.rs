@@ -6,7 +6,7 @@ use crate::hash::Digest;
 use crate::source::pins::{Md5, Pin, Sums};
 use crate::store::Lock;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use reqwest::blocking::{Client, Response};
+use reqwest::blocking::Client;
 use reqwest::header::{self, HeaderMap};
 use reqwest::{StatusCode, redirect};
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,8 @@ const MAX_REDIRECTS: usize = 10;
 #[derive(Default)]
 pub struct Net {
     client: Mutex<Option<Client>>,
+    #[cfg(feature = "cloud")]
+    buckets: super::bucket::Buckets,
     bars: MultiProgress,
 }
 
@@ -35,7 +37,7 @@ struct Version {
 }
 
 /// Why a try failed, and what follows.
-enum Fault {
+pub(super) enum Fault {
     /// Worth trying again, not before so long.
     Again(String, Duration),
     /// This URL will not do.
@@ -45,12 +47,12 @@ enum Fault {
 }
 
 /// An answer whose body begins at `start`.
-struct Opened {
-    body: Response,
-    start: u64,
+pub(super) struct Opened {
+    pub body: Box<dyn Read + Send>,
+    pub start: u64,
     /// Size of the whole, where the server says it.
-    total: Option<u64>,
-    validator: Option<String>,
+    pub total: Option<u64>,
+    pub validator: Option<String>,
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
@@ -117,6 +119,28 @@ impl Net {
         from: u64,
         validator: Option<&str>,
     ) -> std::result::Result<Opened, Fault> {
+        let opened = match crate::remote::is_object(url) {
+            #[cfg(feature = "cloud")]
+            true => self.buckets.open(options, url, from, validator),
+            #[cfg(not(feature = "cloud"))]
+            true => Err(Fault::Url("this program was built without object storage (feature `cloud`)".to_owned())),
+            false => self.open_web(options, url, from, validator),
+        }?;
+        if let (Some(total), Some(pinned)) = (opened.total, pin.bytes)
+            && total != pinned
+        {
+            return Err(Fault::Url(format!("it has {total} bytes, pinned are {pinned}")));
+        }
+        Ok(opened)
+    }
+
+    fn open_web(
+        &self,
+        options: &FetchOptions,
+        url: &str,
+        from: u64,
+        validator: Option<&str>,
+    ) -> std::result::Result<Opened, Fault> {
         let mut request = self.client(options).map_err(Fault::End)?.get(url);
         request = request.header(header::ACCEPT_ENCODING, "identity");
         if from > 0 {
@@ -159,12 +183,7 @@ impl Net {
             _ if status.is_server_error() => return Err(Fault::Again(status.to_string(), wait_of(headers))),
             _ => return Err(Fault::Url(status.to_string())),
         };
-        if let (Some(total), Some(pinned)) = (total, pin.bytes)
-            && total != pinned
-        {
-            return Err(Fault::Url(format!("it has {total} bytes, pinned are {pinned}")));
-        }
-        Ok(Opened { body, start, total, validator })
+        Ok(Opened { body: Box::new(body), start, total, validator })
     }
 
     /// Downloads to `partial`, which may hold a beginning, checks it and syncs it. What is not as pinned is removed.
@@ -487,7 +506,7 @@ pub struct Stream {
     /// Where the first bytes came from.
     known: Version,
     total: Option<u64>,
-    body: Option<Response>,
+    body: Option<Box<dyn Read + Send>>,
     bar: ProgressBar,
 }
 
@@ -501,7 +520,7 @@ impl Stream {
     }
 
     /// Connects so that the next byte is the one at `at`.
-    fn connect(&mut self) -> std::result::Result<Response, Fault> {
+    fn connect(&mut self) -> std::result::Result<Box<dyn Read + Send>, Fault> {
         let url = self.tries.url();
         let same = self.known.url == url;
         if self.at > 0 && !same && !self.pin.is_pinned() {
