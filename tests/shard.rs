@@ -2,6 +2,8 @@
 
 #[path = "shard/apart.rs"]
 mod apart;
+#[path = "shard/damaged.rs"]
+mod damaged;
 #[path = "shard/embedding.rs"]
 mod embedding;
 #[path = "shard/merging.rs"]

@@ -1,16 +1,24 @@
-//! Retrieval as work on shards: what engines such as Spark and Ray hand out, and how the results become one again.
+//! Retrieval as work on shards: what engines such as Spark and Ray, or a job array, hand out, and how the results become one again.
 //!
 //! ```text
-//! collection -sample-> id, text -embed-> id, vector -sum-> id, vector -topk-> query, score, number -merge-> all queries' lists -narrow-> collections
-//!                            `-leaks-> question, number, reason
+//! once      questions -> query, id, text_en, ...  -embed-> query, vector (the queries)
+//! a shard   number, text_en, text_de, ...         -embed-> number, vector  -topk-> query, score, number (the lists)
+//!                                                 -leaks-> question, number, language, reason (what no list may hold)
+//!           lines of a collection                 -sample-> number, text, part
+//! merged    lists, leaks and samples, each to one of its kind
+//! at last   lists, rows -narrow-> a collection, which a build reads instead of the whole one
 //! ```
 //!
-//! Every step reads Arrow IPC streams and writes one; none knows of other shards. What merges them is exact: the lists of the nearest by
-//! [`crate::index::merge`], samples by their mixes, leaks as sets. So any split gives what one machine gives, and a shard that was done twice
-//! counts once.
+//! Every step reads Arrow IPC streams and writes one; none knows of other shards. What merges them is exact: lists by
+//! [`crate::index::merge`], samples by the mixes of their numbers, leaks as sets. So any split gives what one machine gives, and a shard
+//! that was done twice counts once.
 //!
-//! The notes of a stream (metadata of its schema) say what it holds, and which parts. An engine that drops them loses those checks, and
-//! nothing else, but in samples, whose counts stand there.
+//! The notes of a stream (metadata of its schema) say what it holds, and which parts. An engine that drops them loses the checks that rest
+//! on them, and nothing else: what a merge cannot do without is then said on the command line.
+//!
+//! What comes back into a build is a collection of the passages that any list names ([`narrow`]). The head of each question's ranking is the
+//! same in it as in the whole, and [`check`](mod@check) proves that a build takes no more than that: so its prompts are the same, and all that reads
+//! a release afterwards needs neither the lists nor the whole collection.
 
 pub mod apart;
 pub mod check;
@@ -18,6 +26,7 @@ pub mod columns;
 pub mod embed;
 pub mod narrow;
 pub mod part;
+pub mod queries;
 pub mod rows;
 pub mod sample;
 pub mod stream;

@@ -100,11 +100,13 @@ fn fields() -> Vec<Field> {
     ]
 }
 
+/// By (mix, number): the part in which a passage stands first, and the passage.
+type Kept = BTreeMap<(u64, u32), (u32, String)>;
+
 /// The sample of all parts that were merged so far.
 pub struct Sample {
     sampling: Sampling,
-    /// By (mix, number): the part in which it stands first, and the passage.
-    kept: BTreeMap<(u64, u32), (u32, String)>,
+    kept: Kept,
     /// The parts that are in; none where a stream does not say it.
     pub parts: Option<Parts>,
 }
@@ -123,7 +125,7 @@ impl Sample {
     /// Streams that were drawn otherwise, and a number with two texts in one part.
     pub fn merge(sources: &[Source], given: Option<Sampling>) -> Result<Sample> {
         let mut sampling = given;
-        let mut kept = BTreeMap::new();
+        let mut kept = Kept::new();
         let (mut parts, mut silent): (Option<Parts>, bool) = (None, false);
         for source in sources {
             each(source, |event| match event {
@@ -171,18 +173,18 @@ impl Sample {
         let mut sink = Sink::new(out, fields(), Notes::new(own.into_iter().chain(parts)))?;
         let rows: Vec<_> = self.kept.iter().collect();
         for rows in rows.chunks(ROWS) {
-            let integers = |of: &dyn Fn(&((u64, u32), u32)) -> u32| -> ArrayRef {
-                let all = rows.iter().map(|(key, (part, _))| i64::from(of(&(**key, *part))));
-                Arc::new(Int64Array::from_iter_values(all))
-            };
+            let integers =
+                |all: Vec<u32>| -> ArrayRef { Arc::new(Int64Array::from_iter_values(all.into_iter().map(i64::from))) };
+            let numbers = integers(rows.iter().map(|((_, number), _)| *number).collect());
+            let parts = integers(rows.iter().map(|(_, (part, _))| *part).collect());
             let texts = StringArray::from_iter_values(rows.iter().map(|(_, (_, text))| text));
-            sink.write(vec![integers(&|(key, _)| key.1), Arc::new(texts), integers(&|(_, part)| *part)])?;
+            sink.write(vec![numbers, Arc::new(texts), parts])?;
         }
         sink.finish()
     }
 }
 
-fn take(piece: &Piece<'_>, sampling: &Sampling, kept: &mut BTreeMap<(u64, u32), (u32, String)>) -> Result<()> {
+fn take(piece: &Piece<'_>, sampling: &Sampling, kept: &mut Kept) -> Result<()> {
     let (numbers, texts, parts) = (piece.numbers()?, piece.texts("text")?, piece.small("part")?);
     for (row, number) in numbers.into_iter().enumerate() {
         let (key, part, text) = ((mix(sampling.key, number), number), parts[row], texts[row]);

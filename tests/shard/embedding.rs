@@ -37,7 +37,7 @@ fn vectors_are_those_of_a_build_for_any_split() {
     let pieces = [part(0..1), part(1..600), part(600..600), part(600..1300)];
     assert_eq!(rows(&worked(at, &["worker", "embed", "--jobs", "1"], &stream(&pieces))), expected);
     let split: Vec<_> =
-        pieces.iter().flat_map(|p| rows(&worked(at, &["worker", "embed"], &stream(&[p.clone()])))).collect();
+        pieces.iter().flat_map(|p| rows(&worked(at, &["worker", "embed"], &stream(std::slice::from_ref(p))))).collect();
     assert_eq!(split, expected);
 }
 

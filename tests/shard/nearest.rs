@@ -21,8 +21,11 @@ fn base(rows: &[Vec<i8>]) -> Vectors {
     Vectors { dimensions: DIMENSIONS, data: rows.iter().flatten().map(|x| i16::from(*x)).collect() }
 }
 
-/// (query, score, number) of all rows.
-pub fn found(bytes: &[u8]) -> Vec<(i64, i64, i64)> {
+/// Query, score and number.
+type Found = (i64, i64, i64);
+
+/// All rows.
+fn found(bytes: &[u8]) -> Vec<Found> {
     let column = |batch: &RecordBatch, name: &str| {
         batch.column_by_name(name).unwrap().as_primitive::<Int64Type>().values().to_vec()
     };
@@ -34,7 +37,7 @@ pub fn found(bytes: &[u8]) -> Vec<(i64, i64, i64)> {
 }
 
 /// A folder with the queries in a file, and what the exact engine gives for all passages.
-fn world(k: usize) -> (tempfile::TempDir, Vec<Vec<i8>>, Vec<(i64, i64, i64)>) {
+fn world(k: usize) -> (tempfile::TempDir, Vec<Vec<i8>>, Vec<Found>) {
     let folder = tempfile::tempdir().unwrap();
     let (passages, queries) = (rows("passages", 500), rows("queries", 9));
     let asked = batch(vec![("query", integers((0..9).map(|n| 10 * n))), ("vector", vectors(queries.clone()))]);

@@ -1,6 +1,7 @@
 //! The sample of a collection, drawn from its parts.
 
 use super::streams::{batch, failed, integers, note, read, stream, texts, worked};
+use arrow_array::RecordBatch;
 use nihbuild::seed::Seed;
 use nihbuild::shard::sample::{Sample, lines};
 use nihbuild::shard::stream::{Source, to};
@@ -114,17 +115,16 @@ fn rows_and_lines_give_one_sample() {
     assert_eq!(drawn.lines().count(), whole);
 
     // What an engine hands on without notes.
-    let both: Vec<_> = ["1.arrow", "3.arrow"].iter().flat_map(|f| read(&std::fs::read(at.join(f)).unwrap())).collect();
-    let bare: Vec<_> = both
-        .iter()
-        .map(|b| {
-            batch(b.schema().fields().iter().zip(b.columns()).map(|(f, c)| (f.name().as_str(), c.clone())).collect())
-        })
-        .collect();
+    let bare_of = |b: &RecordBatch| {
+        batch(b.schema().fields().iter().zip(b.columns()).map(|(f, c)| (f.name().as_str(), c.clone())).collect())
+    };
+    let files = ["1.arrow", "3.arrow"].map(|file| read(&std::fs::read(at.join(file)).unwrap()));
+    let bare: Vec<RecordBatch> = files.iter().flatten().map(bare_of).collect();
     let merge = ["worker", "merge", "--kind", "sample"];
     failed(at, &merge, &stream(&bare), &["do not say how they were drawn", "--recipe"]);
     let merged = worked(at, &[&merge[..], &["--recipe", "r.toml"]].concat(), &stream(&bare));
-    assert_eq!(merged.len(), merged.len());
+    let whole = read(&worked(at, &["worker", "merge", "1.arrow", "3.arrow"], b""));
+    assert_eq!(read(&merged).iter().map(bare_of).collect::<Vec<_>>(), whole.iter().map(bare_of).collect::<Vec<_>>());
     failed(at, &[&merge[..], &["--recipe", "r.toml", "--all"]].concat(), &stream(&bare), &["not known", "--part I/N"]);
 }
 

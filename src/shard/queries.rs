@@ -1,0 +1,68 @@
+//! The queries of a search, all of which every shard's worker holds.
+
+use super::stream::{Event, Source, each};
+use super::{EMBEDDER, QUESTIONS};
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::hash::Digest;
+use crate::index::Vectors;
+use std::collections::BTreeMap;
+
+/// The queries of a search.
+pub struct Queries {
+    /// Their numbers, ascending.
+    pub numbers: Vec<u32>,
+    /// Their vectors.
+    pub vectors: Vectors,
+    /// Digest of numbers and vectors.
+    pub digest: Digest,
+    /// What they are the queries of, if their stream says so.
+    pub questions: Option<String>,
+    /// What made their vectors, if their stream says so.
+    pub embedder: Option<String>,
+}
+
+impl Queries {
+    /// Reads columns `query` (a number; left out, rows are counted from 0) and `vector`.
+    pub fn read(source: &Source) -> Result<Queries> {
+        let mut all: BTreeMap<u32, Vec<i16>> = BTreeMap::new();
+        let (mut dimensions, mut questions, mut embedder) = (0, None, None);
+        each(source, |event| {
+            let piece = match event {
+                Event::Stream(_, notes) => {
+                    questions = notes.get(QUESTIONS).map(str::to_owned);
+                    embedder = notes.get(EMBEDDER).map(str::to_owned);
+                    return Ok(());
+                }
+                Event::Rows(piece) => piece,
+            };
+            let numbers = match piece.batch.column_by_name("query") {
+                Some(_) => piece.small("query")?,
+                None => (0..piece.batch.num_rows() as u32).map(|n| piece.before as u32 + n).collect(),
+            };
+            let vectors = piece.vectors()?;
+            for (row, number) in numbers.iter().enumerate() {
+                let vector = vectors.row(row).to_vec();
+                dimensions = if all.is_empty() { vector.len() } else { dimensions };
+                if vector.len() != dimensions {
+                    fail!("query {number} has {} dimensions, the ones before it {dimensions}", vector.len());
+                }
+                if all.insert(*number, vector).is_some() {
+                    return Err(Error::new(format!("query {number} comes twice")).at(piece.place(row)));
+                }
+            }
+            Ok(())
+        })?;
+        if all.is_empty() {
+            fail!("{} holds no query", source.name());
+        }
+        let (numbers, data): (Vec<u32>, Vec<Vec<i16>>) = all.into_iter().unzip();
+        let data = data.concat();
+        let bytes: [Vec<u8>; 2] = [
+            numbers.iter().flat_map(|n| n.to_le_bytes()).collect(),
+            data.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        ];
+        let digest = Digest::of_parts(bytes.iter().map(Vec::as_slice));
+        Ok(Queries { numbers, vectors: Vectors { dimensions, data }, digest, questions, embedder })
+    }
+}
