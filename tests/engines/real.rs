@@ -64,6 +64,27 @@ fn the_same_bytes(engine: &str) {
     same(&bench.path(said["release"].as_str().unwrap()), &full);
 }
 
+/// The plan and its prompts lie in a bucket: neither folder is seen by workers.
+#[cfg(feature = "cloud")]
+#[test]
+fn ray_works_on_a_plan_in_a_bucket() {
+    use crate::remote::server::{Server, variables};
+    let Some(python) = python("ray") else { return };
+    let bench = stories();
+    let server = Server::start(&bench.path("server"));
+    let full = bench.run(&["recipe", "r.toml", "--out", "local"]).success().release(&bench);
+    let through = |args: &[&str]| {
+        let mut command = bench.command(args);
+        command.envs(variables(&server.address)).env("TMPDIR", bench.dir.path());
+        Outcome::of(command.output().unwrap())
+    };
+    let place = "s3://suite/plans/engines";
+    through(&["plan", "r.toml", "--unit", "20000", "--to", place]).success();
+    let flags = ["run", place, "--on", "ray", "--workers", "2", "--python", python.to_str().unwrap(), "--out", "far"];
+    same(&through(&flags).success().release(&bench), &full);
+    assert!(!bench.path("build/engines/1.0.0.plan/prompts").exists());
+}
+
 /// A worker that fails as often as the engine allows says which row, in one line.
 #[track_caller]
 fn a_failing_row_is_named(engine: &str) {
