@@ -133,7 +133,7 @@ pub fn carried(bench: &Bench, args: &[&str], full: &Path, way: Way) {
     let out = bench.path(&format!("carried-{way:?}"));
     let (plan, rows) = if way == Way::Array {
         let out = out.to_str().unwrap();
-        let flags = [&args[..], &["--out", out, "--json", "--part"]].concat();
+        let flags = [args, &["--out", out, "--json", "--part"]].concat();
         let mut plan = String::new();
         for part in [3, 1, 7, 2, 5, 4, 6] {
             let said = bench.run(&[&flags[..], &[&format!("{part}/7")]].concat()).success();

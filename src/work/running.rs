@@ -20,6 +20,7 @@ use crate::tokenizer::{Tokenizer, Unit};
 use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
@@ -111,9 +112,9 @@ impl Bench for Texted<'_> {
         let mut placed = BTreeMap::new();
         for row in segment.rows {
             let language = segment.file(row).language;
-            if !texts.by_language.contains_key(&language) {
+            if let Entry::Vacant(place) = texts.by_language.entry(language) {
                 let (running, cells) = self.text(language)?;
-                texts.by_language.insert(language, running);
+                place.insert(running);
                 placed.insert(language, cells);
             }
         }
