@@ -12,6 +12,7 @@ pub(super) struct WorkerArgs {
 }
 
 #[derive(Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one of it")]
 enum Work {
     /// Make prompt rows: reads rows of a plan as an Arrow IPC stream on standard input, writes prompt rows to standard output
     Render(RenderArgs),
