@@ -9,6 +9,7 @@ use crate::stage::ingest::ingest;
 use crate::stage::translate;
 use crate::store::Store;
 use crate::translator::Estimate;
+use crate::work::cost;
 use std::collections::BTreeMap;
 
 /// What a build of this kind needed on disk, in bytes a thousand tokens: measured on the default recipe.
@@ -77,7 +78,8 @@ pub(super) fn dry_run(plan: &Plan, json: bool) -> Result<()> {
         return print_json(&serde_json::json!({
             "to_translate": asked,
             "release": folder, "exists": exists, "instances": plan.instances(), "files": plan.files.len(), "prompts": rows,
-            "tokens_at_most": tokens, "disk_about": disk, "stages_to_run": missing, "recipe": plan.resolved(),
+            "tokens_at_most": tokens, "disk_about": disk,
+            "core_seconds": cost::core_seconds(tokens), "prompt_rows_about": cost::row_bytes(plan.family, tokens), "stages_to_run": missing, "recipe": plan.resolved(),
         }));
     }
     let mut out = plan.resolved();
@@ -95,6 +97,12 @@ pub(super) fn dry_run(plan: &Plan, json: bool) -> Result<()> {
     out += &format!(
         "# prompts       {rows}\n# tokens        at most {tokens}\n# disk          about {} MB\n",
         disk / 1_000_000 + 1
+    );
+    out += &format!(
+        "# work          about {} core-seconds to make the rows, and as many to seal them\n\
+         # on the way    about {} MB of prompt rows, where workers make them (a fifth with --compress)\n",
+        cost::core_seconds(tokens),
+        cost::row_bytes(plan.family, tokens) / 1_000_000 + 1
     );
     out += &format!("# to write      {} data files\n", plan.files.len());
     for (language, Estimate { texts, characters, cost }) in &asked {

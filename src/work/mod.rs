@@ -23,8 +23,11 @@
 //! language, a running text) is a part of its own. So a worker that takes neighbouring rows reads few parts, and its memory does not
 //! grow with their number.
 //!
+//! What it costs is estimated beforehand ([`cost`]); how it is used, and what moves over a network, stands in the `README.md` beside this module.
+//!
 //! Nothing secret is in it: a held-out seed is read by each worker from where the recipe says.
 
+pub mod cost;
 pub mod folder;
 mod index;
 pub mod make;

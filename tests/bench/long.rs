@@ -77,6 +77,18 @@ pub fn run(figures: &mut Figures) {
             process(&["worker", "render", plan, "--part", part, "--to", "rows", "--jobs", "2"], root.path());
         peaks.push(peak);
     }
+    let bytes: u64 =
+        nihbuild::remote::Place::of(&root.path().join("rows")).list("").unwrap().iter().map(|(_, n)| n).sum();
+    let dry = ["recipe", "mlrbench", "--languages", "en", "--lengths", "128k", "--limit", "400", "--dry-run", "--json"];
+    let dry: serde_json::Value = serde_json::from_str(&process(&dry, root.path()).0).unwrap();
+    // The eighth part came twice.
+    let share = bytes as f64 * 8.0 / 9.0 / dry["prompt_rows_about"].as_f64().unwrap();
+    figures.check(
+        "prompt rows against the dry run's word",
+        format!("{share:.2}"),
+        "0.8 to 1.25",
+        (0.8..=1.25).contains(&share),
+    );
     let growth = peaks[1] / peaks[0];
     figures.check(
         "worker, peak of 400 instances at 128k against 50",
