@@ -16,7 +16,7 @@ pub fn row_bytes(family: Family, tokens: u64) -> u64 {
     let a_kilotoken = match family {
         Family::Reasoning => 4_900,
         Family::Passage => 5_300,
-        // In many layouts the text stands in the row twice.
+        // The prompt stands in the row twice: as text, and as the messages of its layout.
         Family::Factoid => 9_200,
     };
     tokens / 1000 * a_kilotoken
