@@ -56,7 +56,9 @@ fn flags_that_mean_nothing_together_are_refused() {
     bench.run(&["run", plan, "--on", "here", "--cluster", "auto"]).failure(2, &["--cluster", "--on spark"]);
     bench.run(&["run", plan, "--on", "here", "--via", "engine"]).failure(2, &["--via engine"]);
     bench.run(&["run", plan, "--on", "ray", "--workers", "0"]).failure(2, &["at least one worker"]);
-    bench.run(&["run", plan, "--on", "ray", "--workers", "2", "--cluster", "auto"]).failure(2, &["cannot be used with"]);
+    bench
+        .run(&["run", plan, "--on", "ray", "--workers", "2", "--cluster", "auto"])
+        .failure(2, &["cannot be used with"]);
     bench.run(&["run", "--on", "ray"]).failure(2, &["RECIPE|PLAN"]);
     bench.run(&["run", "nowhere", "--on", "here"]).failure(2, &["nowhere"]);
 }
@@ -129,7 +131,12 @@ fn a_driver_ends_with_the_program_that_started_it() {
     let mut child = command.spawn().unwrap();
     let comes = |name: &str| {
         let there = || bench.path(name).exists();
-        (0..600).any(|_| there() || { std::thread::sleep(Duration::from_millis(100)); there() })
+        (0..600).any(|_| {
+            there() || {
+                std::thread::sleep(Duration::from_millis(100));
+                there()
+            }
+        })
     };
     assert!(comes("started"));
     assert!(!bench.path("ended").exists());
@@ -145,7 +152,8 @@ fn a_stream_that_breaks_off_is_no_shorter_stream() {
     let (plan, _) = planned(&bench, &["recipe", "r.toml"], "20000", "plan");
     let rows = stream(&batches(&row_files(&plan)[0]));
     for to in [None, Some("prompts")] {
-        let args = [&["worker", "render", plan.to_str().unwrap()][..], &to.map_or(vec![], |to| vec!["--to", to])].concat();
+        let args =
+            [&["worker", "render", plan.to_str().unwrap()][..], &to.map_or(vec![], |to| vec!["--to", to])].concat();
         assert!(fed(bench.command(&args), &rows).status.success());
         let files = || to.map_or(0, |to| bytes_of(&bench.path(to)).len());
         let before = files();
