@@ -21,6 +21,10 @@
 //! ([`stage::units`]: what is to be told; [`stage::translate`]: asked for, checked, judged), and a model is asked for distractors
 //! ([`stage::authored`]).
 //!
+//! From fitted rows on there is one path: rows are rendered and proven ([`stage::render`]), then sealed ([`stage::write`]). A local build goes it
+//! in memory. [`work`] goes it by way of a folder: a plan of the rows, workers that render any of them from parts by content, and a seal that takes
+//! them in any order. [`engine`] has Spark or Ray hand rows to workers. [`shard`] does the retrieval before it on parts of a collection.
+//!
 //! # Modules, in reading order
 //!
 //! - [`language`]: packs of data, one a language. A [`language::Message`] is a sentence's meaning; one set of patterns writes
@@ -38,6 +42,7 @@
 //!   pins have in common. `markup`: text in pages.
 //! - [`manifest`], [`digests`], [`provenance`], [`card`]: what a release says of itself, to programs, auditors, hubs and people; [`columns`]: what each
 //!   column holds. Its identity as a tree of digests stands in [`digests`], the format of its files in [`mod@format`], which licences go together in [`licence`].
+//! - [`work`]: plan, workers and seal, from places in folders or buckets. [`engine`]: drivers. [`shard`]: retrieval as streams that merge exactly.
 //! - [`remote`]: folders, buckets and web servers as places of files; a release is sent to one and brought from one.
 //! - [`release`](mod@release): rows of a release, full or compact, for whoever reads one. [`verify`](mod@verify), [`show`](mod@show) and [`diff`](mod@diff) check, print and compare;
 //!   [`rebuild`] builds one again; [`audit`] looks at data of others. [`compact`]: a release with each text once, and the full one of it.
@@ -48,6 +53,8 @@
 //!
 //! - **Same recipe, same bytes**, on any number of threads, after a kill, whole or in parts. Randomness comes from [`seed`]
 //!   alone, by stage and id; no clock, environment, map order or folder order reaches an output (`.clippy.toml` holds that).
+//! - **Who made a row does not show.** Prompt rows bear the plan's identity, their place and the digest of what was proven; they are sealed by place, so any
+//!   split, order and repetition of the work comes to the same bytes, or is refused by the row's id.
 //! - **Integers decide order.** Similarities are sums of products of small integers; ties go by number.
 //! - **Each instance is decided alone**: the n-th story of a task depends on seed, task and n. So a part never depends on the whole.
 //! - **Nothing unproven ships.** [`stage::certify`] reads each final prompt's text and solves it again; one failure aborts the build. Rows that
