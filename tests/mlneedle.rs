@@ -795,6 +795,23 @@ fn pinned_vectors_rebuild_a_release_without_the_model() {
     let mut again = bench.command(&["recipe", own.to_str().unwrap(), "--data", "data", "--out", "again", "--offline"]);
     let again = Outcome::of(again.env_remove("ORT_DYLIB_PATH").output().unwrap()).success().release(&bench);
     assert!(bytes_of(&first) == bytes_of(&again));
+    // From the pins of a release in a bucket.
+    #[cfg(feature = "cloud")]
+    {
+        use crate::remote::server::{Server, variables};
+        let server = Server::start(&bench.path("server"));
+        let run = |args: &[&str]| {
+            let mut command = bench.command(args);
+            command.envs(variables(&server.address)).env_remove("ORT_DYLIB_PATH");
+            Outcome::of(command.output().unwrap())
+        };
+        let args = ["recipe", "made.toml", "--data", "data", "--out", "far", "--pins", "s3://suite/made"];
+        run(&args).failure(2, &["--pins", "holds no release"]);
+        run(&["push", first.to_str().unwrap(), "s3://suite/made"]).success();
+        run(&[&args[..], &["--offline"]].concat()).failure(2, &["--offline"]);
+        let far = run(&args).success().release(&bench);
+        assert!(bytes_of(&first) == bytes_of(&far));
+    }
     // A pin with one changed bit is neither used nor overlooked.
     let pin = again.join(&manifest.pins[0].path);
     let mut bytes = std::fs::read(&pin).unwrap();

@@ -2,12 +2,15 @@
 
 use super::threads;
 use crate::error::{Error, Result};
+use crate::hash::Digest;
 use crate::language::Language;
 use crate::plan::{Filter, Options, Plan};
 use crate::recipe::{Length, Recipe};
+use crate::remote::{Place, is_remote};
 use crate::source::tokenizers::parse_flags;
+use crate::verify::is_inside;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub(super) struct BuildArgs {
@@ -55,8 +58,8 @@ pub(super) struct BuildFlags {
     /// The ONNX Runtime's library (libonnxruntime.so) [default: what ORT_DYLIB_PATH names]
     #[arg(long, value_name = "FILE")]
     runtime: Option<PathBuf>,
-    /// Folder of pins, such as that of a release: vectors found there are not computed again
-    #[arg(long, value_name = "DIR")]
+    /// Pins, such as those of a release (its folder or address): vectors found there are not computed again
+    #[arg(long, value_name = "PLACE")]
     pins: Option<PathBuf>,
     /// A file of further pins, in the form of checksums/sources.toml; its entries come first
     #[arg(long, value_name = "FILE")]
@@ -78,6 +81,8 @@ impl BuildFlags {
     /// The plan of a recipe's build.
     pub(super) fn plan(self, recipe: &str) -> Result<Plan> {
         let (name, recipe) = Recipe::find(recipe)?;
+        let pins = self.pins.map(|pins| brought(pins, &self.out, self.offline)).transpose()?;
+        let pins = pins_of(pins, &name)?;
         let options = Options {
             filter: Filter { limit: self.limit, languages: languages(self.languages)?, lengths: self.lengths },
             seed: self.seed,
@@ -87,7 +92,7 @@ impl BuildFlags {
             offline: self.offline,
             models: self.models,
             runtime: self.runtime,
-            pins: pins_of(self.pins, &name)?,
+            pins,
             sources: self.sources,
             tokenizers: parse_flags(&self.tokenizers)?,
             packs: None,
@@ -138,6 +143,33 @@ fn languages(named: Option<Vec<String>>) -> Result<Option<Vec<Language>>> {
         })
     };
     named.map(|all| all.iter().map(parse).collect()).transpose()
+}
+
+/// The folder of pins that are given; those of a release behind a network are brought, each held against the release's sums.
+fn brought(pins: PathBuf, out: &Path, offline: bool) -> Result<PathBuf> {
+    let Some(address) = pins.to_str().filter(|text| is_remote(text)) else { return Ok(pins) };
+    let place = Place::parse(address)?;
+    place.allowed(offline)?;
+    let sums = place.get("SHA256SUMS")?.ok_or_else(|| {
+        Error::new(format!("--pins: {place} holds no release (it has no SHA256SUMS)"))
+            .help("give the address of a release")
+    })?;
+    let folder = out.join("cache").join("pins").join(&Digest::of(address).to_string()[..16]);
+    for line in String::from_utf8_lossy(&sums).lines() {
+        let Some((digest, name)) = line.split_once("  ").filter(|(_, name)| name.starts_with("pins/")) else {
+            continue;
+        };
+        let digest =
+            Digest::parse(digest).ok_or_else(|| Error::new(format!("{line:?} is no line of sums")).at(&place))?;
+        let to = folder.join(name);
+        if !is_inside(name) {
+            return Err(Error::new(format!("{name:?} leads out of the release")).at(&place));
+        }
+        if !to.is_file() || Digest::of_file(&to)?.0 != digest {
+            place.fetch(name, &to, Some(digest))?;
+        }
+    }
+    Ok(folder)
 }
 
 /// Folders of pins: in the one given (a release, its pins/, or a folder of the kind), and beside the recipe, where it is a release's.
