@@ -145,15 +145,36 @@ pub(super) fn render(args: &RenderArgs) -> Result<()> {
     }
 }
 
-/// Prompt rows of a stream in a file, which the rows name; none of no rows.
+/// Rows of a plan that are looked at before the first is made: some 100 MB of them.
+const AHEAD: usize = 1 << 19;
+
+/// Prompt rows of a stream in a file, which the rows name; none of no rows. A file that is there, as of a run that failed later on, is
+/// not made again.
 fn written(
     worker: &Worker,
-    rows: impl Iterator<Item = Result<RecordBatch>>,
+    mut rows: impl Iterator<Item = Result<RecordBatch>>,
     to: &Place,
     compress: bool,
 ) -> Result<Option<Receipt>> {
+    let (mut ahead, mut seen, mut ended) = (Vec::new(), 0, false);
+    while seen < AHEAD && !ended {
+        match rows.next() {
+            Some(batch) => {
+                let batch = batch?;
+                seen += batch.num_rows();
+                ahead.push(batch);
+            }
+            None => ended = true,
+        }
+    }
+    if ended {
+        let name = worker.name_of(&ahead)?;
+        if let Some(bytes) = to.size(&name)? {
+            return Ok(Some(Receipt { file: name, rows: seen as u64, bytes }));
+        }
+    }
     let mut out = Spool::create(to, compress)?;
-    let mut rows = rows;
+    let mut rows = ahead.into_iter().map(Ok).chain(rows);
     let done = worker.run(&mut rows, &mut |batch| out.write(&batch))?;
     if done.rows == 0 {
         return Ok(None);

@@ -71,6 +71,16 @@ impl Worker {
         &self.file
     }
 
+    /// Name of the file that holds the prompt rows of these rows.
+    pub fn name_of(&self, rows: &[RecordBatch]) -> Result<String> {
+        let identity = self.file.identity.to_string();
+        let mut namer = Namer::new(&self.file.identity);
+        for batch in rows {
+            rows::read(&identity, batch)?.iter().for_each(|row| namer.add(row));
+        }
+        Ok(namer.finish())
+    }
+
     /// Renders rows of the plan, which come in batches, and hands on prompt rows in the order of the batches; within one, in the
     /// order of bundle, file and place.
     ///
