@@ -28,7 +28,7 @@ pub(super) struct PlanArgs {
     #[command(flatten)]
     build: BuildArgs,
     /// Where the plan goes: a folder, or an address such as s3://BUCKET/PREFIX [default: beside the release,
-    /// <name>/<version>.plan]
+    /// NAME/VERSION.plan]
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
     /// Tokens of prompts in a file of rows, about: what an engine hands to a worker at once

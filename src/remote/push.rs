@@ -1,6 +1,6 @@
 //! A release to a place: claimed first, its files, and last of all its SHA256SUMS, which says that it is whole.
 //!
-//! - A claim ([`Claim`]) is created on condition that there is none, so of two releases for one place one alone goes on. It
+//! - A claim (`Claim`) is created on condition that there is none, so of two releases for one place one alone goes on. It
 //!   names the release, not the run: who sends the same release again goes on where another run stopped.
 //! - After the claim it is looked once more whether a release is there: one may have been finished just before.
 //! - Each file is kept with its SHA-256; one that is there is not sent again.
