@@ -27,8 +27,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Tokens in a file of rows, unless told otherwise: some tens of seconds of a core.
-    pub const UNIT: u64 = 25_000_000;
+    /// Tokens in a file of rows, unless told otherwise: some seconds of a core, beside which the start of a worker is little.
+    pub const UNIT: u64 = 50_000_000;
 
     /// The plan of a release stands beside it: `<name>/<version>.plan`.
     pub fn of(plan: &Plan) -> Target {

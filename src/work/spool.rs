@@ -1,11 +1,13 @@
 //! Files of prompt rows: Arrow IPC files, written aside and renamed whole, read a batch at a time.
 
-use super::prompts::SCHEMA;
+use super::prompts::{FILE, PLAN, ROW, SCHEMA};
 use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::remote::Place;
 use crate::store::{make_dir, sync_dir};
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_ipc::CompressionType;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
@@ -13,7 +15,7 @@ use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde::Serialize;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read};
+use std::io::{BufReader, BufWriter, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::{NamedTempFile, TempDir};
@@ -53,6 +55,44 @@ pub struct Spool {
     /// Where it goes, if that is not the folder.
     sent: Option<(Place, TempDir)>,
     rows: u64,
+    bytes: usize,
+    /// Which rows each batch holds.
+    runs: Runs,
+}
+
+/// Bytes that are written before the disk is asked to begin: else all of it waits for the end.
+const BEGIN: usize = 32 << 20;
+
+/// Notes of a file: the plan of its rows, and of each batch which rows it holds.
+const PLAN_NOTE: &str = "nihbuild.plan";
+const RUNS_NOTE: &str = "nihbuild.runs";
+
+/// Of each batch, number of the data file, place of its first row there, and rows; the others follow one another.
+pub type Runs = Vec<(u32, u32, u32)>;
+
+/// What the notes of a file say of its rows, where they are of this plan. Rows are looked at again when they are read.
+pub fn noted<R: Read + Seek>(reader: &FileReader<R>, identity: &str) -> Option<Runs> {
+    let notes = reader.custom_metadata();
+    notes.get(PLAN_NOTE).filter(|plan| *plan == identity)?;
+    let runs: Runs = serde_json::from_str(notes.get(RUNS_NOTE)?).ok()?;
+    (runs.len() == reader.num_batches()).then_some(runs)
+}
+
+/// The run that a batch is.
+fn run_of(batch: &RecordBatch) -> Option<(u32, u32, u32)> {
+    let number =
+        |name: &str| batch.column_by_name(name)?.as_primitive_opt::<Int32Type>().map(|column| column.values().clone());
+    let (files, rows) = (number(FILE)?, number(ROW)?);
+    let (file, first) = (*files.first()?, *rows.first()?);
+    let follows = |(n, row): (usize, &i32)| i64::from(*row) == i64::from(first) + n as i64;
+    let one = files.iter().all(|own| *own == file) && rows.iter().enumerate().all(follows);
+    one.then_some((u32::try_from(file).ok()?, u32::try_from(first).ok()?, batch.num_rows() as u32))
+}
+
+/// The plan that a batch is of.
+fn plan_of(batch: &RecordBatch) -> Option<&str> {
+    let column = batch.column_by_name(PLAN)?.as_string_opt::<i32>()?;
+    (!column.is_empty()).then(|| column.value(0))
 }
 
 impl Spool {
@@ -82,18 +122,34 @@ impl Spool {
         let options = IpcWriteOptions::default().try_with_compression(compression).map_err(|e| fault(folder, &e))?;
         let out = BufWriter::with_capacity(1 << 20, out);
         let writer = FileWriter::try_new_with_options(out, &SCHEMA, options).map_err(|e| fault(folder, &e))?;
-        Ok(Spool { writer, folder: folder.to_owned(), sent, rows: 0 })
+        Ok(Spool { writer, folder: folder.to_owned(), sent, rows: 0, bytes: 0, runs: Vec::new() })
     }
 
     /// Appends a batch.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        if self.rows == 0
+            && let Some(plan) = plan_of(batch)
+        {
+            self.writer.write_metadata(PLAN_NOTE, plan);
+        }
+        // Files without the note are read through.
+        self.runs.extend(run_of(batch));
         self.rows += batch.num_rows() as u64;
-        self.writer.write(batch).map_err(|e| fault(&self.folder, &e))
+        self.writer.write(batch).map_err(|e| fault(&self.folder, &e))?;
+        self.bytes += batch.get_array_memory_size();
+        if self.bytes >= BEGIN {
+            self.bytes = 0;
+            let file = self.writer.get_ref().get_ref().as_file().try_clone();
+            // Whether all of it is on the disk is seen when the file is closed.
+            file.map(|file| std::thread::spawn(move || file.sync_data())).ok();
+        }
+        Ok(())
     }
 
     /// Puts the file in its place under a name; one of that name, of the same rows, is replaced by its like.
     pub fn close(self, name: &str) -> Result<Receipt> {
-        let Spool { writer, folder, sent, rows } = self;
+        let Spool { mut writer, folder, sent, rows, runs, .. } = self;
+        writer.write_metadata(RUNS_NOTE, serde_json::to_string(&runs).map_err(|e| fault(&folder, &e))?);
         let place = folder.join(name);
         let out = writer.into_inner().map_err(|e| fault(&place, &e))?;
         let out = out.into_inner().map_err(|e| Error::io("cannot write", &place, e.into_error()))?;
