@@ -43,7 +43,7 @@ pub(super) struct RunArgs {
     /// This program, as workers see it [default: where it is on this machine]
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// Tokens of prompts in a unit of work, about, where a recipe is planned
+    /// Tokens of prompts in a unit of work, at most about, where a recipe is planned
     #[arg(long, value_name = "TOKENS", default_value_t = Target::UNIT)]
     unit: u64,
     /// Make no release of the prompt rows

@@ -31,7 +31,7 @@ pub(super) struct PlanArgs {
     /// NAME/VERSION.plan]
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
-    /// Tokens of prompts in a file of rows, about: what an engine hands to a worker at once
+    /// Tokens of prompts in a file of rows, at most about: what an engine hands to a worker at once
     #[arg(long, value_name = "TOKENS", default_value_t = Target::UNIT)]
     unit: u64,
     /// Print what would be built, and what of it must be made anew; write nothing

@@ -22,13 +22,13 @@ use std::path::{Path, PathBuf};
 pub struct Target {
     /// The folder.
     pub folder: PathBuf,
-    /// Tokens in a file of rows, about: a unit of work.
+    /// Tokens in a file of rows, at most about: a unit of work. All units are about equal.
     pub unit: u64,
 }
 
 impl Target {
     /// Tokens in a file of rows, unless told otherwise: some seconds of a core, beside which the start of a worker is little.
-    pub const UNIT: u64 = 50_000_000;
+    pub const UNIT: u64 = 64_000_000;
 
     /// The plan of a release stands beside it: `<name>/<version>.plan`.
     pub fn of(plan: &Plan) -> Target {

@@ -71,7 +71,10 @@ pub fn write<R: Divided>(
     let cuts = bundles(&places, |place| u64::from(plan_of(place).1.tokens));
     let progress = Progress::new("plan", places.len() as u64, "rows");
     let mut all = Vec::new();
-    let mut out = RowsWriter::new(&aside, &ending.manifest.plan, target.unit);
+    // Equal units keep all workers busy to the end.
+    let tokens: u64 = flat.iter().flatten().map(|row| u64::from(row.tokens)).sum();
+    let unit = tokens.div_ceil(tokens.div_ceil(target.unit).max(1));
+    let mut out = RowsWriter::new(&aside, &ending.manifest.plan, unit);
     for (n, cut) in cuts.into_iter().enumerate() {
         let own = &places[cut];
         let units = own[0].0..own[own.len() - 1].0 + 1;

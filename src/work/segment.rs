@@ -15,7 +15,7 @@ use crate::table;
 use arrow_array::RecordBatch;
 
 /// Prompts of a batch of prompt rows, in bytes: a batch holds more only where one prompt does.
-const BATCH: usize = 8 << 20;
+const BATCH: usize = 4 << 20;
 
 /// Rows of one bundle.
 pub(super) struct Segment<'a> {
