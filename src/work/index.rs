@@ -268,6 +268,10 @@ impl Source for Index {
                 Error::new(format!("row {id}: {what}"))
                     .help("the row was changed behind its worker: have it made again")
             };
+            // The digest of a row holds that of its prompt, not the prompt.
+            if Digest::of(table::text(&batch, "prompt", row)).to_string() != table::text(&batch, "prompt_sha256", row) {
+                return Err(fault("its prompt is not the one that was proven"));
+            }
             let own: Stats =
                 serde_json::from_slice(binary(&whole, STATS, row)).map_err(|_| fault("its sums cannot be read"))?;
             progress.add(own.tokens);
