@@ -118,7 +118,8 @@ pub fn write<R: Divided>(
     write_aside(&aside.join(NAME), |out| out.write_all((json + "\n").as_bytes()))?;
     sync_dir(&aside)?;
     std::fs::rename(&aside, &target.folder).map_err(|e| Error::io("cannot rename to", &target.folder, e))?;
-    sync_dir(target.folder.parent().unwrap_or(Path::new(".")))?;
+    let above = target.folder.parent().filter(|above| !above.as_os_str().is_empty());
+    sync_dir(above.unwrap_or(Path::new(".")))?;
     Ok(written)
 }
 
