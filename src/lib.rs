@@ -38,7 +38,7 @@
 //! - [`translator`]: services that are asked for text, and the memory that keeps every answer. [`stage::written`]: which texts of a model may
 //!   stand beside a story.
 //! - [`reranker`]: sentences to their relevance to a question, by shared words in integers or by any local model, whose scores are pinned.
-//! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage. [`parallel`]: steps on threads. `pinfile`: what published
+//! - [`record`]: the rows that flow. [`table`]: rows to Parquet and back. [`hash`], [`seed`], [`store`]: identity, randomness, storage. [`parallel`]: steps on threads. [`stream`]: Arrow IPC streams that have their end. `pinfile`: what published
 //!   pins have in common. `markup`: text in pages.
 //! - [`manifest`], [`digests`], [`provenance`], [`card`]: what a release says of itself, to programs, auditors, hubs and people; [`columns`]: what each
 //!   column holds. Its identity as a tree of digests stands in [`digests`], the format of its files in [`mod@format`], which licences go together in [`licence`].
@@ -118,6 +118,7 @@ pub mod source;
 pub mod stage;
 pub mod store;
 pub mod story;
+pub mod stream;
 pub mod table;
 pub mod tokenizer;
 pub mod translator;

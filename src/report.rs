@@ -7,6 +7,15 @@ use std::time::{Duration, Instant};
 /// All bars, so that several at once stand below each other.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
+/// A size for people.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000_000 => format!("{} kB", bytes.div_ceil(1000)),
+        10_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{} GB", bytes / 1_000_000_000),
+    }
+}
+
 /// A line on stderr that does not run into the bars.
 pub fn warn(line: &str) {
     BARS.suspend(|| eprintln!("warning: {line}"));

@@ -12,6 +12,7 @@ use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use tempfile::TempDir;
 
 /// What an output depends on.
 #[derive(Clone, Debug, Serialize)]
@@ -285,8 +286,15 @@ pub fn make_dir(folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|e| Error::io("cannot make the folder", folder, e))
 }
 
-/// Makes a rename in a folder last through a crash.
+/// A folder for temporary files, removed when it is dropped. Its path is short: sockets may lie there.
+pub fn scratch() -> Result<TempDir> {
+    let made = tempfile::Builder::new().prefix("nih").tempdir();
+    made.map_err(|e| Error::new(format!("cannot make a folder for temporary files: {e}")))
+}
+
+/// Makes a rename in a folder last through a crash. The folder of a bare name is the one we are in.
 pub fn sync_dir(folder: &Path) -> Result<()> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     File::open(folder).and_then(|f| f.sync_all()).map_err(|e| Error::io("cannot sync", folder, e))
 }
 

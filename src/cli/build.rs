@@ -6,9 +6,8 @@ use crate::hash::Digest;
 use crate::language::Language;
 use crate::plan::{Filter, Options, Plan};
 use crate::recipe::{Length, Recipe};
-use crate::remote::{Place, is_remote};
+use crate::remote::{Place, is_remote, pull};
 use crate::source::tokenizers::parse_flags;
-use crate::verify::is_inside;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -34,40 +33,62 @@ pub(super) struct BuildFlags {
     /// Only these lengths, such as 0k,8k
     #[arg(long, value_name = "LENGTHS", value_delimiter = ',')]
     lengths: Option<Vec<Length>>,
-    /// Another seed than the recipe's
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Folder of the store and of releases
-    #[arg(long, value_name = "DIR", default_value = "build")]
-    pub(super) out: PathBuf,
-    /// Folder of source files, searched with the folders directly below it; what is not there is downloaded
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) sources: SourceFlags,
     /// Threads [default: one a core]
     #[arg(long, value_name = "N")]
     pub(super) jobs: Option<usize>,
     /// Never open a socket; what would be downloaded must be there
     #[arg(long)]
     offline: bool,
-    /// Folder that holds the folder of the recipe's embedding model, and files of tokenizers (NAME/tokenizer.json)
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
-    /// The file of a tokenizer that the recipe names: a Hugging Face tokenizer.json, or a Tekken file
-    #[arg(long = "tokenizer", value_name = "NAME=FILE")]
-    tokenizers: Vec<String>,
     /// The ONNX Runtime's library (libonnxruntime.so) [default: what ORT_DYLIB_PATH names]
     #[arg(long, value_name = "FILE")]
     runtime: Option<PathBuf>,
     /// Pins, such as those of a release (its folder or address): vectors found there are not computed again
     #[arg(long, value_name = "PLACE")]
     pins: Option<PathBuf>,
-    /// A file of further pins, in the form of checksums/sources.toml; its entries come first
-    #[arg(long, value_name = "FILE")]
-    sources: Option<PathBuf>,
     /// What the release is written as: full, or compact (each text once and rows as numbers, which `materialize` makes the
     /// full release, byte for byte)
     #[arg(long, value_name = "LAYOUT", default_value = "full")]
     layout: Written,
+}
+
+/// What a recipe reads, and where it is.
+#[derive(Args, Clone)]
+pub(super) struct SourceFlags {
+    /// Another seed than the recipe's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Folder of the store, of what is downloaded, and of releases
+    #[arg(long, value_name = "DIR", default_value = "build")]
+    pub(super) out: PathBuf,
+    /// Folder of source files, searched with the folders directly below it; what is not there is downloaded
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Folder that holds the folder of the recipe's embedding model, and files of tokenizers (NAME/tokenizer.json)
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+    /// The file of a tokenizer that the recipe names: a Hugging Face tokenizer.json, or a Tekken file
+    #[arg(long = "tokenizer", value_name = "NAME=FILE")]
+    tokenizers: Vec<String>,
+    /// A file of further pins, in the form of checksums/sources.toml; its entries come first
+    #[arg(long, value_name = "FILE")]
+    sources: Option<PathBuf>,
+}
+
+impl SourceFlags {
+    /// Options that say so, and nothing else.
+    pub(super) fn options(self) -> Result<Options> {
+        Ok(Options {
+            seed: self.seed,
+            out: self.out,
+            data: self.data,
+            models: self.models,
+            sources: self.sources,
+            tokenizers: parse_flags(&self.tokenizers)?,
+            ..Options::default()
+        })
+    }
 }
 
 impl BuildArgs {
@@ -81,30 +102,24 @@ impl BuildFlags {
     /// The plan of a recipe's build.
     pub(super) fn plan(self, recipe: &str) -> Result<Plan> {
         let (name, recipe) = Recipe::find(recipe)?;
-        let pins = self.pins.map(|pins| brought(pins, &self.out, self.offline)).transpose()?;
+        let pins = self.pins.map(|pins| brought(pins, &self.sources.out, self.offline)).transpose()?;
         let pins = pins_of(pins, &name)?;
         let options = Options {
             filter: Filter { limit: self.limit, languages: languages(self.languages)?, lengths: self.lengths },
-            seed: self.seed,
-            out: self.out,
-            data: self.data,
             jobs: threads(self.jobs)?,
             offline: self.offline,
-            models: self.models,
             runtime: self.runtime,
             pins,
-            sources: self.sources,
-            tokenizers: parse_flags(&self.tokenizers)?,
-            packs: None,
             compact: self.layout == Written::Compact,
+            ..self.sources.options()?
         };
         Plan::new(recipe, options)
     }
 
     /// Of a plan that is made already only the folder of releases and threads can be said.
     pub(super) fn none_but_out_and_jobs(&self, folder: &str) -> Result<()> {
-        let BuildFlags { out: _, jobs: _, limit, languages, lengths, seed, data, .. } = self;
-        let BuildFlags { offline, models, tokenizers, runtime, pins, sources, layout, .. } = self;
+        let BuildFlags { sources, jobs: _, limit, languages, lengths, offline, runtime, pins, layout } = self;
+        let SourceFlags { out: _, seed, data, models, tokenizers, sources } = sources;
         let given = [
             ("--limit", limit.is_some()),
             ("--languages", languages.is_some()),
@@ -150,25 +165,8 @@ fn brought(pins: PathBuf, out: &Path, offline: bool) -> Result<PathBuf> {
     let Some(address) = pins.to_str().filter(|text| is_remote(text)) else { return Ok(pins) };
     let place = Place::parse(address)?;
     place.allowed(offline)?;
-    let sums = place.get("SHA256SUMS")?.ok_or_else(|| {
-        Error::new(format!("--pins: {place} holds no release (it has no SHA256SUMS)"))
-            .help("give the address of a release")
-    })?;
     let folder = out.join("cache").join("pins").join(&Digest::of(address).to_string()[..16]);
-    for line in String::from_utf8_lossy(&sums).lines() {
-        let Some((digest, name)) = line.split_once("  ").filter(|(_, name)| name.starts_with("pins/")) else {
-            continue;
-        };
-        let digest =
-            Digest::parse(digest).ok_or_else(|| Error::new(format!("{line:?} is no line of sums")).at(&place))?;
-        let to = folder.join(name);
-        if !is_inside(name) {
-            return Err(Error::new(format!("{name:?} leads out of the release")).at(&place));
-        }
-        if !to.is_file() || Digest::of_file(&to)?.0 != digest {
-            place.fetch(name, &to, Some(digest))?;
-        }
-    }
+    pull::pins(&place, &folder).map_err(|e| e.at("--pins"))?;
     Ok(folder)
 }
 

@@ -18,7 +18,7 @@ mod verify;
 mod work;
 mod worker;
 
-use self::build::BuildArgs;
+use self::build::{BuildArgs, SourceFlags};
 use self::diff::DiffArgs;
 use self::summary::summary;
 use crate::compact;
@@ -29,7 +29,6 @@ use crate::plan::{Options, Plan};
 use crate::recipe::Recipe;
 use crate::report::Stopwatch;
 use crate::show::show;
-use crate::source::tokenizers::parse_flags;
 use crate::work::share::Share;
 use clap::{Args, Parser, Subcommand};
 use std::io::{IsTerminal, Write};
@@ -135,24 +134,8 @@ struct MaterializeArgs {
 struct FetchArgs {
     /// A path, else a name under recipes/, else a recipe built in
     recipe: String,
-    /// Folder of the store, of the cache and of releases
-    #[arg(long, value_name = "DIR", default_value = "build")]
-    out: PathBuf,
-    /// Folder of source files that are there already
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// Folder that holds the folder of the recipe's embedding model
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
-    /// A file of further pins, in the form of checksums/sources.toml; its entries come first
-    #[arg(long, value_name = "FILE")]
-    sources: Option<PathBuf>,
-    /// The file of a tokenizer that the recipe names
-    #[arg(long = "tokenizer", value_name = "NAME=FILE")]
-    tokenizers: Vec<String>,
-    /// Another seed than the recipe's: another sample of a collection
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    sources: SourceFlags,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -287,17 +270,7 @@ fn rederived(drift: &Drift, json: bool) -> Result<bool> {
 
 fn fetch(args: FetchArgs) -> Result<bool> {
     let (_, recipe) = Recipe::find(&args.recipe)?;
-    let options = Options {
-        seed: args.seed,
-        out: args.out,
-        data: args.data,
-        jobs: threads(None)?,
-        models: args.models,
-        sources: args.sources,
-        tokenizers: parse_flags(&args.tokenizers)?,
-        ..Options::default()
-    };
-    let plan = Plan::new(recipe, options)?;
+    let plan = Plan::new(recipe, Options { jobs: threads(None)?, ..args.sources.options()? })?;
     let fetched = pipeline::fetch(&plan)?;
     if args.json {
         return print_json(&fetched).map(|()| true);

@@ -3,6 +3,7 @@
 use super::{print, print_json};
 use crate::error::Result;
 use crate::remote::{Place, ahead, pull, push};
+use crate::report::size;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -64,10 +65,9 @@ pub(super) fn push(args: PushArgs) -> Result<bool> {
         let (release, files, send) = (&would.release, would.files, would.send);
         let said = match would.is_there {
             true => "it is there, whole".to_owned(),
-            false => format!("{send} would be sent, {}", megabytes(would.send_bytes)),
+            false => format!("{send} would be sent, {}", size(would.send_bytes)),
         };
-        return print(&format!("{place}\n  {release}, {files} files, {}: {said}\n", megabytes(would.bytes)))
-            .map(|()| true);
+        return print(&format!("{place}\n  {release}, {files} files, {}: {said}\n", size(would.bytes))).map(|()| true);
     }
     let pushed = push::push(&args.release, &place)?;
     if args.json {
@@ -83,7 +83,7 @@ pub(super) fn push(args: PushArgs) -> Result<bool> {
         n => format!("; {n} unfinished uploads of an earlier run undone"),
     };
     let (release, files) = (&pushed.release, pushed.files);
-    print(&format!("{place}\n  {release}, {files} files, {}: {said}{undone}\n", megabytes(pushed.bytes))).map(|()| true)
+    print(&format!("{place}\n  {release}, {files} files, {}: {said}{undone}\n", size(pushed.bytes))).map(|()| true)
 }
 
 /// Brings a release.
@@ -101,12 +101,8 @@ pub(super) fn pull(args: PullArgs) -> Result<bool> {
             false => format!("{} would come", would.come),
         };
         let (release, files) = (&would.release, would.files);
-        return print(&format!(
-            "{}\n  {release}, {files} files, {}: {said}\n",
-            folder.display(),
-            megabytes(would.bytes)
-        ))
-        .map(|()| true);
+        return print(&format!("{}\n  {release}, {files} files, {}: {said}\n", folder.display(), size(would.bytes)))
+            .map(|()| true);
     }
     let pulled = pull::pull(&place, &folder)?;
     if args.json {
@@ -118,10 +114,5 @@ pub(super) fn pull(args: PullArgs) -> Result<bool> {
         (_, came, _) => format!("{came} came now, the others were there; every file is as SHA256SUMS says"),
     };
     let (release, files) = (&pulled.release, pulled.files);
-    print(&format!("{}\n  {release}, {files} files, {}: {said}\n", folder.display(), megabytes(pulled.bytes)))
-        .map(|()| true)
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{:.1} MB", bytes as f64 / 1e6)
+    print(&format!("{}\n  {release}, {files} files, {}: {said}\n", folder.display(), size(pulled.bytes))).map(|()| true)
 }

@@ -93,7 +93,7 @@ pub(super) fn run(args: RunArgs) -> Result<bool> {
     if args.print_driver {
         return print(&args.on.engine().map(Engine::driver).unwrap_or_default()).map(|()| true);
     }
-    let (jobs, out) = (threads(args.build.jobs)?, args.build.out.clone());
+    let (jobs, out) = (threads(args.build.jobs)?, args.build.sources.out.clone());
     let what = args.what.as_deref().unwrap_or_default();
     let mut watch = Stopwatch::start();
     let pool = crate::parallel::pool(jobs)?;

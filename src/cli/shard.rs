@@ -5,13 +5,12 @@ mod lists;
 
 use self::inputs::{EmbedArgs, LeaksArgs, QuestionsArgs, RowsArgs, SampleArgs};
 use self::lists::{CheckArgs, MergeArgs, NarrowArgs, TopkArgs};
-use super::build::pins_of;
+use super::build::{SourceFlags, pins_of};
 use super::threads;
 use crate::error::{Error, Result};
 use crate::plan::{Options, Plan};
 use crate::recipe::Recipe;
 use crate::source::collection::Sampling;
-use crate::source::tokenizers::parse_flags;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -58,27 +57,11 @@ struct RecipeAt {
     /// The recipe that is built in the end: a path, or the name of one
     #[arg(long)]
     recipe: Option<String>,
-    /// Another seed than the recipe's
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Folder of the store and of what is downloaded
-    #[arg(long, value_name = "DIR", default_value = "build")]
-    out: PathBuf,
-    /// Folder of source files
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// Folder that holds the folder of the recipe's embedding model, and files of tokenizers
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
-    /// The file of a tokenizer that the recipe names
-    #[arg(long = "tokenizer", value_name = "NAME=FILE")]
-    tokenizers: Vec<String>,
+    #[command(flatten)]
+    sources: SourceFlags,
     /// The ONNX Runtime's library [default: what ORT_DYLIB_PATH names]
     #[arg(long, value_name = "FILE")]
     runtime: Option<PathBuf>,
-    /// A file of further pins of sources
-    #[arg(long, value_name = "FILE")]
-    sources: Option<PathBuf>,
     /// Never open a socket
     #[arg(long)]
     offline: bool,
@@ -89,17 +72,11 @@ impl RecipeAt {
         let Some(name) = self.recipe else { return Ok(None) };
         let (name, recipe) = Recipe::find(&name)?;
         let options = Options {
-            seed: self.seed,
-            out: self.out,
-            data: self.data,
             jobs,
             offline: self.offline,
-            models: self.models,
             runtime: self.runtime,
             pins: pins_of(None, &name)?,
-            sources: self.sources,
-            tokenizers: parse_flags(&self.tokenizers)?,
-            ..Options::default()
+            ..self.sources.options()?
         };
         Plan::new(recipe, options).map(Some)
     }

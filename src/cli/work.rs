@@ -6,21 +6,18 @@ use crate::error::{Error, Result};
 use crate::pipeline;
 use crate::plan::Plan;
 use crate::remote::Place;
+use crate::report::size;
 use crate::store::Store;
-use crate::work::part::kilobytes;
+use crate::stream::{Sink, Stream};
 use crate::work::render::{Worker, prompts_of};
 use crate::work::seal::{Sealing, seal};
 use crate::work::send::send;
 use crate::work::share::{self, Share, Shared};
 use crate::work::spool::{Receipt, Spool};
-use crate::work::whole::Watched;
 use crate::work::{Target, prompts};
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::StreamReader;
-use arrow_ipc::writer::StreamWriter;
-use arrow_schema::Schema;
 use clap::Args;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::BufReader;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -80,7 +77,7 @@ pub(super) fn plan(args: PlanArgs) -> Result<bool> {
         file.tokens(),
         file.rows.len(),
         bytes.0,
-        kilobytes(bytes.1)
+        size(bytes.1)
     ))?;
     Ok(true)
 }
@@ -118,31 +115,24 @@ pub(super) fn render(args: &RenderArgs) -> Result<()> {
         let shared = share::render(&worker, share, &to.unwrap_or_else(|| prompts_of(&place)), args.compress)?;
         return said(&place, share, &shared, false);
     }
-    let fault = |e: &dyn std::fmt::Display| {
+    let fault = |e: String| {
         Error::new(format!("what came on standard input is no stream of rows of a plan: {e}"))
             .help("hand on rows of PLAN/rows/*.parquet as an Arrow IPC stream")
     };
-    let (input, ended) = Watched::new(std::io::stdin().lock());
-    let input = StreamReader::try_new(BufReader::with_capacity(1 << 20, input), None);
-    let rows = input.map_err(|e| fault(&e))?.map(|batch| batch.map_err(|e| fault(&e)));
-    // Once it is out of rows.
-    let end = std::iter::from_fn(move || (!ended.whole()).then(|| Err(fault(&"it broke off"))));
-    let rows = rows.chain(end.take(1));
+    let input = Stream::open(BufReader::with_capacity(1 << 20, std::io::stdin().lock())).map_err(fault)?;
+    let mut rows = input.map(|batch| batch.map_err(fault));
+    let mut stdout = std::io::stdout().lock();
+    let schema = if to.is_some() { Receipt::schema() } else { prompts::SCHEMA.clone() };
+    let mut out = Sink::new(&mut stdout, schema)?;
     match &to {
-        None => {
-            let mut out = Sink::new(&prompts::SCHEMA)?;
-            let mut rows = rows;
-            worker.run(&mut rows, &mut |batch| out.write(&batch))?;
-            out.finish()
-        }
+        None => drop(worker.run(&mut rows, &mut |batch| out.batch(&batch))?),
         Some(to) => {
-            let mut out = Sink::new(&Receipt::schema())?;
             if let Some(receipt) = written(&worker, rows, to, args.compress)? {
-                out.write(&receipt.batch()?)?;
+                out.batch(&receipt.batch()?)?;
             }
-            out.finish()
         }
     }
+    out.finish()
 }
 
 /// Rows of a plan that are looked at before the first is made: some 100 MB of them.
@@ -182,28 +172,6 @@ fn written(
     out.close(&done.name).map(Some)
 }
 
-/// A stream on standard output.
-struct Sink(StreamWriter<BufWriter<std::io::StdoutLock<'static>>>);
-
-impl Sink {
-    fn new(schema: &Schema) -> Result<Sink> {
-        let out = BufWriter::with_capacity(1 << 20, std::io::stdout().lock());
-        StreamWriter::try_new(out, schema).map(Sink).map_err(|e| Sink::fault(&e))
-    }
-
-    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.0.write(batch).map_err(|e| Sink::fault(&e))
-    }
-
-    fn finish(mut self) -> Result<()> {
-        self.0.finish().and_then(|()| Ok(self.0.get_mut().flush()?)).map_err(|e| Sink::fault(&e))
-    }
-
-    fn fault(e: &dyn std::fmt::Display) -> Error {
-        Error::new(format!("cannot write to standard output: {e}"))
-    }
-}
-
 /// Makes a share of a build's rows. The plan is made by whoever comes first.
 pub(super) fn part(plan: &Plan, share: Share, json: bool) -> Result<bool> {
     let target = Target::of(plan);
@@ -226,7 +194,7 @@ fn said(place: &Place, share: Share, shared: &Shared, json: bool) -> Result<()> 
         None => "no rows: there are more parts than rows".to_owned(),
         Some(receipt) => {
             let was = if shared.was_there { ", which were there before" } else { "" };
-            format!("{} rows in {}, {}{was}", receipt.rows, receipt.file, kilobytes(receipt.bytes))
+            format!("{} rows in {}, {}{was}", receipt.rows, receipt.file, size(receipt.bytes))
         }
     };
     print(&format!("{place}\n  part {share}: {said}\n  when all parts are done: nihbuild seal {place}\n"))

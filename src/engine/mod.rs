@@ -11,6 +11,7 @@
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::remote::Place;
+use crate::store::scratch;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
@@ -116,8 +117,7 @@ impl Run {
             own_folder(rows)?;
         }
         // Short and of the machine's own: Ray puts sockets there, whose paths may have a hundred bytes.
-        let scratch = tempfile::Builder::new().prefix("nih").tempdir();
-        let scratch = scratch.map_err(|e| Error::new(format!("cannot make a folder for temporary files: {e}")))?;
+        let scratch = scratch()?;
         let driver = scratch.path().join("driver.py");
         std::fs::write(&driver, self.engine.driver()).map_err(|e| Error::io("cannot write", &driver, e))?;
 

@@ -1,12 +1,11 @@
 //! What sending and bringing a release would come to, without doing it.
 
-use super::Place;
 use super::pull::{PULLING, files, sizes, there};
-use super::push::{FILES_AT_ONCE, Sender};
+use super::push::Sender;
 use super::sums::{self, Claim};
+use super::{Place, held};
 use crate::error::{Error, Result};
 use crate::hash::Digest;
-use crate::parallel;
 use crate::pipeline::beside;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -58,20 +57,13 @@ pub fn to_push(folder: &Path, place: &Place) -> Result<ToPush> {
     }
     sender.uninhabited(claim.is_none())?;
     let missing: Mutex<(usize, u64)> = Mutex::new((1, sender.sums.len() as u64));
-    let files: Vec<(&String, &(Digest, u64))> = sender.files.iter().collect();
-    parallel::each(
-        FILES_AT_ONCE,
-        files.len(),
-        || (),
-        |n, ()| {
-            let (name, (digest, bytes)) = files[n];
-            if !place.holds(name, *digest, *bytes)? {
-                let mut missing = missing.lock().unwrap_or_else(|e| e.into_inner());
-                *missing = (missing.0 + 1, missing.1 + bytes);
-            }
-            Ok(())
-        },
-    )?;
+    held::each(place, &sender.listed(), |(_, _, bytes), is_held| {
+        if !is_held {
+            let mut missing = missing.lock().unwrap_or_else(|e| e.into_inner());
+            *missing = (missing.0 + 1, missing.1 + bytes);
+        }
+        Ok(())
+    })?;
     (ahead.send, ahead.send_bytes) = missing.into_inner().unwrap_or_else(|e| e.into_inner());
     Ok(ahead)
 }

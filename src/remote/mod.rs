@@ -11,6 +11,7 @@ mod address;
 pub mod ahead;
 #[cfg(feature = "cloud")]
 mod cloud;
+pub mod held;
 mod local;
 mod place;
 pub mod pull;

@@ -58,7 +58,7 @@ pub fn pull(place: &Place, folder: &Path) -> Result<Pulled> {
     if folder.file_name().is_none() {
         fail!("{} has no name of its own", folder.display());
     }
-    let above = folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let above = folder.parent().unwrap_or(Path::new("."));
     make_dir(above)?;
     let partial = beside(folder, PULLING);
     let _lock = Lock::take(&lock_file(folder))?;
@@ -114,6 +114,28 @@ fn absent(place: &Place) -> Error {
     }
 }
 
+/// Brings the pins of a release to a folder, as `pins/` there.
+///
+/// # Errors
+///
+/// The place holds no whole release; a file is not what SHA256SUMS says.
+pub fn pins(place: &Place, folder: &Path) -> Result<()> {
+    for (name, digest) in files(place)?.1.iter().filter(|(name, _)| name.starts_with("pins/")) {
+        bring_one(place, name, *digest, folder)?;
+    }
+    Ok(())
+}
+
+/// Brings a file that is not there, and says whether it came.
+fn bring_one(place: &Place, name: &str, digest: Digest, folder: &Path) -> Result<bool> {
+    let to = folder.join(name);
+    let there = to.is_file() && Digest::of_file(&to)?.0 == digest;
+    if !there {
+        place.fetch(name, &to, Some(digest))?;
+    }
+    Ok(!there)
+}
+
 /// Brings every file that is not there; says how many came.
 fn bring(place: &Place, files: &BTreeMap<String, Digest>, partial: &Path) -> Result<usize> {
     make_dir(partial)?;
@@ -135,13 +157,10 @@ fn bring(place: &Place, files: &BTreeMap<String, Digest>, partial: &Path) -> Res
         || (),
         |n, ()| {
             let (name, digest) = names[n];
-            let to = partial.join(name);
-            if to.is_file() && Digest::of_file(&to)?.0 == *digest {
-                progress.add(sizes.get(name).copied().unwrap_or(0));
-                return Ok(());
+            match bring_one(&place, name, *digest, partial)? {
+                true => drop(came.fetch_add(1, Ordering::Relaxed)),
+                false => progress.add(sizes.get(name).copied().unwrap_or(0)),
             }
-            place.fetch(name, &to, Some(*digest))?;
-            came.fetch_add(1, Ordering::Relaxed);
             Ok(())
         },
     )?;

@@ -8,7 +8,7 @@
 //!   way, or broken off), or SHA256SUMS (a whole release).
 
 use super::sums::{self, Claim, SUMS, claim_file};
-use super::{Creation, Place};
+use super::{Creation, Place, held};
 use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::parallel;
@@ -227,30 +227,28 @@ impl<'a> Sender<'a> {
         }
     }
 
+    /// Its files but SHA256SUMS.
+    pub fn listed(&self) -> Vec<held::File<'_>> {
+        self.files.iter().map(|(name, (digest, bytes))| (name.as_str(), *digest, *bytes)).collect()
+    }
+
     /// Sends what is not there, and seals it. `kept` counts files that are there.
     fn send(&self, kept: &AtomicUsize) -> Result<Pushed> {
         let undone = self.place.undo_uploads()?;
         let progress = Arc::new(Progress::new("push", self.bytes(), "bytes"));
         let place = self.place.clone().told(progress.clone());
-        let files: Vec<(&String, &(Digest, u64))> = self.files.iter().collect();
         let sent = AtomicUsize::new(0);
-        parallel::each(
-            FILES_AT_ONCE,
-            files.len(),
-            || (),
-            |n, ()| {
-                let (name, (digest, bytes)) = files[n];
-                match place.holds(name, *digest, *bytes)? {
-                    true => progress.add(*bytes),
-                    false => {
-                        place.upload(name, &self.folder.join(name), *digest)?;
-                        sent.fetch_add(1, Ordering::Relaxed);
-                    }
+        held::each(&place, &self.listed(), |(name, digest, bytes), is_held| {
+            match is_held {
+                true => progress.add(bytes),
+                false => {
+                    place.upload(name, &self.folder.join(name), digest)?;
+                    sent.fetch_add(1, Ordering::Relaxed);
                 }
-                kept.fetch_add(1, Ordering::Relaxed);
-                Ok(())
-            },
-        )?;
+            }
+            kept.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })?;
         match Claim::on(self.place)? {
             Some(claim) if claim.sums == self.own.sums => {}
             Some(claim) => return Err(self.taken(&claim)),

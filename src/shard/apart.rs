@@ -1,7 +1,7 @@
 //! Questions as rows, and which passages may not stand beside which question: found in parts of a collection, and merged as sets.
 
 use super::part::Parts;
-use super::stream::{Event, Notes, Piece, Sink, Source, each, rows};
+use super::stream::{Event, Notes, Piece, Sink, Source, begin, each, rows};
 use super::{KIND, PARTS, QUESTIONS};
 use crate::error::{Error, Result};
 use crate::fail;
@@ -85,7 +85,7 @@ impl Asked {
         let mut fields = vec![Field::new("query", DataType::Int64, false), Field::new("id", DataType::Utf8, false)];
         fields.extend(languages.iter().map(|language| Field::new(format!("text_{language}"), DataType::Utf8, true)));
         let notes = [(KIND, ASKED.to_owned()), (QUESTIONS, self.digest.to_string())];
-        let mut sink = Sink::new(out, fields, Notes::new(notes))?;
+        let mut sink = begin(out, fields, Notes::new(notes))?;
         for numbers in numbers.chunks(ROWS) {
             let of = |n: &u32| &self.questions.joined()[*n as usize];
             let mut columns: Vec<ArrayRef> = vec![
@@ -168,7 +168,7 @@ pub fn find(
     let questions: Vec<&ByLanguage> = numbers.iter().map(|n| &asked.questions.joined()[*n as usize].1).collect();
     let comparison = Comparison::new(&plan.packs, &questions)?;
     let own = notes(Some(asked.digest.to_string()), Some(Parts::of(share).to_string()));
-    let mut sink = Sink::new(out, fields(), own)?;
+    let mut sink = begin(out, fields(), own)?;
     let mut all = 0;
     for source in passages {
         rows(source, |piece| {
@@ -255,7 +255,7 @@ impl Leaks {
     /// Writes them as one stream.
     pub fn write(&self, out: &mut dyn Write) -> Result<()> {
         let own = notes(self.questions.clone(), self.parts.as_ref().map(Parts::to_string));
-        let mut sink = Sink::new(out, fields(), own)?;
+        let mut sink = begin(out, fields(), own)?;
         let all: Vec<Leak> = self.all.iter().copied().collect();
         for leaks in all.chunks(1 << 14) {
             write(leaks, &mut sink)?;

@@ -1,6 +1,6 @@
 //! Texts to vectors of small integers, row by row: a row's vector depends on its texts alone, so any split gives the same.
 
-use super::stream::{Event, Notes, Piece, Sink, Source, each};
+use super::stream::{Event, Notes, Piece, Sink, Source, begin, each};
 use super::{EMBEDDER, KIND, QUESTIONS};
 use crate::embedder::{Role, ngram};
 use crate::error::{Error, Result};
@@ -106,7 +106,7 @@ pub fn embed(sources: &[Source], mut embedding: Embedding<'_>, out: &mut dyn Wri
                     let own = [(KIND, NAME.to_owned()), (EMBEDDER, embedding.embedder.identity.to_string())];
                     let questions = notes.get(QUESTIONS).map(|digest| (QUESTIONS, digest.to_owned()));
                     let notes = Notes::new(own.into_iter().chain(questions));
-                    sink = Some(Sink::new(out, embedding.fields()?, notes)?);
+                    sink = Some(begin(out, embedding.fields()?, notes)?);
                 }
                 Ok(())
             }

@@ -3,7 +3,7 @@
 //! The first of a question's list are the same among these passages as among all: a build that reads no further than the lists
 //! reach makes the same prompts from the narrowed collection.
 
-use super::stream::{Event, Sink, Source, each, rows};
+use super::stream::{Event, Sink, Source, begin, each, rows};
 use super::topk::Lists;
 use crate::error::{Error, Result};
 use arrow_array::BooleanArray;
@@ -42,7 +42,7 @@ impl Named {
                 Event::Stream(schema, notes) => {
                     if let Some(out) = out.take() {
                         let fields = schema.fields().iter().map(|field| field.as_ref().clone()).collect();
-                        sink = Some(Sink::new(out, fields, notes.clone())?);
+                        sink = Some(begin(out, fields, notes.clone())?);
                     }
                     Ok(())
                 }

@@ -2,7 +2,7 @@
 
 use super::PARTS;
 use super::part::Parts;
-use super::stream::{Notes, Sink};
+use super::stream::{Notes, begin};
 use crate::error::{Error, Result};
 use crate::source::clean::clean;
 use crate::source::collection::{MAX_LINE, count, split};
@@ -115,7 +115,7 @@ pub fn write(files: &[(String, PathBuf)], share: Share, out: &mut dyn Write) -> 
     let mut all = files.iter().map(|(_, path)| Lines::open(path, share)).collect::<Result<Vec<_>>>()?;
     let mut fields = vec![Field::new("number", DataType::Int64, false)];
     fields.extend(files.iter().map(|(column, _)| Field::new(column, DataType::Utf8, false)));
-    let mut sink = Sink::new(out, fields, Notes::new([(PARTS, Parts::of(share).to_string())]))?;
+    let mut sink = begin(out, fields, Notes::new([(PARTS, Parts::of(share).to_string())]))?;
     let mut rows = 0;
     let (mut numbers, mut texts): (Vec<i64>, Vec<Vec<String>>) = (Vec::new(), vec![Vec::new(); files.len()]);
     let mut flush = |numbers: &mut Vec<i64>, texts: &mut [Vec<String>]| -> Result<()> {

@@ -2,7 +2,7 @@
 //! of parts hold the sample of the whole.
 
 use super::part::{Parts, stretch};
-use super::stream::{Event, Notes, Piece, Sink, Source, each, rows};
+use super::stream::{Event, Notes, Piece, Source, begin, each, rows};
 use super::{KEY, KIND, PARTS, SIZE};
 use crate::error::{Error, Result};
 use crate::fail;
@@ -170,7 +170,7 @@ impl Sample {
         let own =
             [(KIND, NAME.to_owned()), (SIZE, self.sampling.size.to_string()), (KEY, self.sampling.key.to_string())];
         let parts = self.parts.as_ref().map(|parts| (PARTS, parts.to_string()));
-        let mut sink = Sink::new(out, fields(), Notes::new(own.into_iter().chain(parts)))?;
+        let mut sink = begin(out, fields(), Notes::new(own.into_iter().chain(parts)))?;
         let rows: Vec<_> = self.kept.iter().collect();
         for rows in rows.chunks(ROWS) {
             let integers =

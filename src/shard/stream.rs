@@ -2,18 +2,14 @@
 
 use super::FINISHED;
 use crate::error::{Error, Result};
+pub use crate::stream::Sink;
+use crate::stream::Stream;
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::StreamReader;
-use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{Field, Metadata, Schema, SchemaRef};
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// What ends a stream. One that breaks off between two batches has no such end, and is else like a whole one.
-const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
 /// Where rows come from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -100,22 +96,6 @@ impl Piece<'_> {
     }
 }
 
-/// Remembers the last bytes that passed.
-struct Tail<R> {
-    inner: R,
-    last: [u8; 8],
-}
-
-impl<R: Read> Read for Tail<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.inner.read(buffer)?;
-        let keep = n.min(8);
-        self.last.rotate_left(keep);
-        self.last[8 - keep..].copy_from_slice(&buffer[n - keep..n]);
-        Ok(n)
-    }
-}
-
 /// What a source holds, one after the other.
 pub enum Event<'a> {
     /// A stream begins, with these columns and notes.
@@ -139,29 +119,21 @@ pub fn rows(source: &Source, mut take: impl FnMut(Piece<'_>) -> Result<()>) -> R
 /// [`rows`], and the beginning of each stream before its rows.
 pub fn each(source: &Source, mut take: impl FnMut(Event<'_>) -> Result<()>) -> Result<()> {
     let name = source.name();
-    let mut tail = Tail { inner: BufReader::with_capacity(1 << 20, source.open()?), last: [0; 8] };
+    let mut input = BufReader::with_capacity(1 << 20, source.open()?);
     let mut before = 0;
     let fault = |what: String, rows: u64| Error::new(what).at(format!("row {} of {name}", rows + 1)).help(FINISHED);
     loop {
-        let opened = guarded(|| StreamReader::try_new(&mut tail, None).map_err(|e| e.to_string()));
-        let mut reader = opened.map_err(|e| fault(format!("no Arrow IPC stream: {e}"), before))?;
-        let schema = reader.schema();
+        let stream = Stream::open(&mut input).map_err(|e| fault(e, before))?;
+        let schema = stream.schema();
         let notes = Notes(schema.metadata().clone());
         take(Event::Stream(&schema, &notes)).map_err(|e| e.at(&name))?;
-        loop {
-            let next = guarded(|| reader.next().transpose().map_err(|e| e.to_string()));
-            let Some(batch) = next.map_err(|e| fault(format!("the Arrow IPC stream is damaged: {e}"), before))? else {
-                break;
-            };
+        for batch in stream {
+            let batch = batch.map_err(|e| fault(e, before))?;
             let rows = batch.num_rows() as u64;
             take(Event::Rows(Piece { batch, before, source: &name, notes: &notes }))?;
             before += rows;
         }
-        drop(reader);
-        if tail.last != END {
-            return Err(fault("the Arrow IPC stream breaks off".to_owned(), before));
-        }
-        let more = tail.inner.fill_buf().map_err(|e| fault(format!("cannot be read: {e}"), before))?;
+        let more = input.fill_buf().map_err(|e| fault(format!("cannot be read: {e}"), before))?;
         if more.is_empty() {
             return Ok(());
         }
@@ -170,48 +142,14 @@ pub fn each(source: &Source, mut take: impl FnMut(Event<'_>) -> Result<()>) -> R
 
 /// What a source says it holds, in the notes of its first stream.
 pub fn kind(source: &Source) -> Result<Option<String>> {
-    let reader = BufReader::new(source.open()?);
-    let opened = guarded(|| StreamReader::try_new(reader, None).map_err(|e| e.to_string()));
-    let reader =
-        opened.map_err(|e| Error::new(format!("no Arrow IPC stream: {e}")).at(source.name()).help(FINISHED))?;
-    Ok(reader.schema().metadata().get(super::KIND).cloned())
+    let stream = Stream::open(BufReader::new(source.open()?));
+    let stream = stream.map_err(|e| Error::new(e).at(source.name()).help(FINISHED))?;
+    Ok(stream.schema().metadata().get(super::KIND).cloned())
 }
 
-/// The reader may fail in its own ways on bytes that were made to break it.
-fn guarded<T>(read: impl FnOnce() -> std::result::Result<T, String>) -> std::result::Result<T, String> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err("it breaks the reader".to_owned()))
-}
-
-/// A stream that is written.
-pub struct Sink<'a> {
-    schema: SchemaRef,
-    writer: StreamWriter<BufWriter<&'a mut dyn Write>>,
-}
-
-impl<'a> Sink<'a> {
-    /// Begins a stream.
-    pub fn new(out: &'a mut dyn Write, fields: Vec<Field>, notes: Notes) -> Result<Sink<'a>> {
-        let schema = Arc::new(Schema::new_with_metadata(fields, notes.0));
-        let writer = StreamWriter::try_new(BufWriter::with_capacity(1 << 18, out), &schema).map_err(unwritten)?;
-        Ok(Sink { schema, writer })
-    }
-
-    /// Writes rows, and does not wait for more.
-    pub fn write(&mut self, columns: Vec<arrow_array::ArrayRef>) -> Result<()> {
-        let batch = RecordBatch::try_new(self.schema.clone(), columns).map_err(unwritten)?;
-        self.writer.write(&batch).map_err(unwritten)?;
-        self.writer.flush().map_err(unwritten)
-    }
-
-    /// Ends the stream. What is not ended is not whole for whoever reads it.
-    pub fn finish(mut self) -> Result<()> {
-        self.writer.finish().map_err(unwritten)?;
-        self.writer.flush().map_err(unwritten)
-    }
-}
-
-fn unwritten(cause: impl std::fmt::Display) -> Error {
-    Error::new(format!("cannot write the Arrow IPC stream: {cause}"))
+/// Begins a stream of these columns and notes.
+pub fn begin<'a>(out: &'a mut dyn Write, fields: Vec<Field>, notes: Notes) -> Result<Sink<'a>> {
+    Sink::new(out, Arc::new(Schema::new_with_metadata(fields, notes.0)))
 }
 
 /// Fills a stream: into a file, whole or not at all, or into standard output.

@@ -2,7 +2,7 @@
 
 use super::part::Parts;
 use super::queries::Queries;
-use super::stream::{Event, Notes, Piece, Sink, Source, each};
+use super::stream::{Event, Notes, Piece, Sink, Source, begin, each};
 use super::{EMBEDDER, K, KIND, PARTS, QUERIES, QUESTIONS};
 use crate::error::{Error, Result};
 use crate::fail;
@@ -35,7 +35,7 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn new(out: &'a mut dyn Write, notes: Notes) -> Result<Rows<'a>> {
-        Ok(Rows { sink: Sink::new(out, fields(), notes)?, columns: Default::default() })
+        Ok(Rows { sink: begin(out, fields(), notes)?, columns: Default::default() })
     }
 
     fn list(&mut self, query: u32, list: &[(i32, u32)]) -> Result<()> {

@@ -1,10 +1,9 @@
 //! Finds prompt rows: which file and batch holds the row of each place, and that each is there once.
 
-use super::PlanFile;
 use super::part::PartReader;
 use super::prompts::{self, DIGEST, FILE, PLAN, RECIPE, ROW, STATS};
-use super::rows;
-use super::spool::{self, Kind, Spool};
+use super::spool::{self, Kind};
+use super::{PlanFile, inputs, rows, share};
 use crate::compact::Recipe;
 use crate::error::{Error, Result};
 use crate::hash::Digest;
@@ -18,11 +17,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::FileReader;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Where a prompt row lies: number of the file of rows, of the batch in it, place in the batch.
 #[derive(Clone, Copy, Debug)]
@@ -34,9 +31,6 @@ struct Spot {
 
 /// No row was found.
 const NONE: Spot = Spot { input: u32::MAX, batch: 0, row: 0 };
-
-/// Rows that a batch of a copy holds, in bytes of prompts.
-const BATCH: usize = 8 << 20;
 
 /// Batches that a thread keeps.
 const KEPT: usize = 8;
@@ -66,16 +60,8 @@ impl Index {
     ///
     /// Rows that are missing, double or of another plan, by their ids; files that hold no prompt rows, or are damaged.
     pub fn of(plan: &PlanFile, parts: &PartReader, rows: &[Place], beside: &Path) -> Result<Index> {
-        let mut files = Vec::new();
-        let mut copies = None;
-        for place in rows {
-            if let Some(path) = place.is_local() {
-                gather(path, &mut files)?;
-            } else {
-                fetched(place, beside, &mut files)?;
-                copies = Some(beside.to_owned());
-            }
-        }
+        let files = inputs::all(rows, beside)?;
+        let copies = rows.iter().any(|place| place.is_local().is_none()).then(|| beside.to_owned());
         let count = |groups: &[(u64, u64)]| groups.iter().map(|(rows, _)| *rows).sum::<u64>() as usize;
         let starts = |groups: &[(u64, u64)]| {
             let mut starts = vec![0];
@@ -94,7 +80,7 @@ impl Index {
         let progress = Progress::new("index", plan.count(), "rows");
         for (path, name) in files {
             if !index.take(plan, &path, &name, &progress)? {
-                let copy = copy(&path, beside)?;
+                let copy = inputs::copy(&path, beside)?;
                 index.copies = Some(beside.to_owned());
                 index.take(plan, &copy, &name, &progress)?;
             }
@@ -111,29 +97,30 @@ impl Index {
         }
         let reader = spool::open(path)?;
         let same = reader.schema().fields() == prompts::SCHEMA.fields();
-        let mut keys: Vec<Vec<(u32, u32)>> = Vec::new();
         let few = |runs: &spool::Runs| runs.iter().map(|(_, _, n)| u64::from(*n)).sum::<u64>() <= plan.count();
-        let noted = spool::noted(&reader, &self.identity).filter(|runs| same && few(runs));
-        if let Some(runs) = &noted {
-            let of = |(file, first, n): &(u32, u32, u32)| (0..*n).map(|k| (*file, first.wrapping_add(k))).collect();
-            keys = runs.iter().map(of).collect();
-        }
-        for batch in reader.take(if noted.is_some() { 0 } else { usize::MAX }) {
-            let batch = batch.map_err(|e| damaged(Path::new(named), &e))?;
-            let own = keys_of(&batch, &self.identity).map_err(|e| e.at(named))?;
-            let runs = own.windows(2).all(|pair| pair[0].0 == pair[1].0 && pair[0].1.wrapping_add(1) == pair[1].1);
-            if !same || !runs {
-                return Ok(false);
+        let runs = match spool::noted(&reader, &self.identity).filter(|runs| same && few(runs)) {
+            Some(runs) => runs,
+            None => {
+                let mut runs = Vec::new();
+                for batch in reader {
+                    let batch = batch.map_err(|e| damaged(Path::new(named), &e))?;
+                    keys_of(&batch, &self.identity).map_err(|e| e.at(named))?;
+                    match spool::run_of(&batch) {
+                        Some(run) if same => runs.push(run),
+                        _ => return Ok(false),
+                    }
+                }
+                runs
             }
-            keys.push(own);
-        }
+        };
         let input = self.inputs.len() as u32;
         self.inputs.push(path.to_owned());
         self.named.push(named.to_owned());
-        for (batch, keys) in keys.into_iter().enumerate() {
-            progress.add(keys.len() as u64);
-            for (row, (file, place)) in keys.into_iter().enumerate() {
-                let entry = self.places.get_mut(file as usize).and_then(|all| all.get_mut(place as usize));
+        for (batch, (file, first, n)) in runs.into_iter().enumerate() {
+            progress.add(u64::from(n));
+            for row in 0..n as usize {
+                let place = first as usize + row;
+                let entry = self.places.get_mut(file as usize).and_then(|all| all.get_mut(place));
                 let Some(entry) = entry else {
                     return Err(Error::new(format!("row {place} of data file {file} is none of the plan")).at(named));
                 };
@@ -298,45 +285,6 @@ fn damaged(path: &Path, e: &dyn std::fmt::Display) -> Error {
     Error::new(format!("{}: {e}", path.display())).help("it is not whole: have its rows made again")
 }
 
-/// Files of rows below a path, by name, and what they are called.
-fn gather(path: &Path, files: &mut Vec<(PathBuf, String)>) -> Result<()> {
-    if !path.exists() {
-        return Err(Error::new(format!("{} is not there", path.display()))
-            .help("give the folder that the prompt rows were written to"));
-    }
-    if !path.is_dir() {
-        files.push((path.to_owned(), path.display().to_string()));
-        return Ok(());
-    }
-    for (name, _) in Place::of(path).list("")?.into_iter().filter(|(name, _)| is_of_rows(name)) {
-        let file = path.join(name);
-        files.push((file.clone(), file.display().to_string()));
-    }
-    Ok(())
-}
-
-/// Brings files of rows from behind a network.
-fn fetched(place: &Place, beside: &Path, files: &mut Vec<(PathBuf, String)>) -> Result<()> {
-    let all = place.list("")?;
-    let own = all.iter().filter(|(name, _)| is_of_rows(name));
-    let progress = Arc::new(Progress::new("fetch", own.clone().map(|(_, bytes)| bytes).sum(), "bytes"));
-    let told = place.clone().told(progress);
-    for (name, bytes) in own {
-        let to = beside.join(format!("{}.fetched", Digest::of(format!("{bytes} {place}/{name}"))));
-        if !to.is_file() {
-            told.fetch(name, &to, None)?;
-        }
-        files.push((to, format!("{place}/{name}")));
-    }
-    Ok(())
-}
-
-/// Does a name inside a folder look like one of a file of rows? What is being written, and what engines put beside their rows, does not.
-fn is_of_rows(name: &str) -> bool {
-    let plain = name.split('/').all(|part| !part.starts_with(['.', '_']));
-    plain && [".arrow", ".arrows", ".parquet"].iter().any(|end| name.ends_with(end))
-}
-
 /// Number of the data file and place in it, of each row.
 fn keys_of(batch: &RecordBatch, identity: &str) -> Result<Vec<(u32, u32)>> {
     let column = |name: &str| {
@@ -347,7 +295,7 @@ fn keys_of(batch: &RecordBatch, identity: &str) -> Result<Vec<(u32, u32)>> {
     };
     let plans = column(PLAN)?.as_string_opt::<i32>().ok_or_else(|| Error::new("the column _plan is no text"))?;
     if let Some(other) = plans.iter().find(|plan| *plan != Some(identity)) {
-        let other = &other.unwrap_or("none")[..8.min(other.unwrap_or("none").len())];
+        let other: String = other.unwrap_or("none").chars().take(8).collect();
         return Err(Error::new(format!("it holds rows of another plan ({other}, this is {})", &identity[..8]))
             .help("give the rows of this plan alone, or the plan that they are of"));
     }
@@ -361,60 +309,12 @@ fn keys_of(batch: &RecordBatch, identity: &str) -> Result<Vec<(u32, u32)>> {
     Ok(numbers(FILE)?.into_iter().zip(numbers(ROW)?).collect())
 }
 
-/// Copies rows so that they can be looked up: each batch holds rows of one data file, one behind the other.
-fn copy(path: &Path, beside: &Path) -> Result<PathBuf> {
-    let mut out = Spool::create(&Place::of(beside), false)?;
-    for batch in spool::batches(path)? {
-        let batch = conform(&batch?).map_err(|e| e.at(path.display()))?;
-        let files = batch.column_by_name(FILE).expect("conformed").as_primitive::<Int32Type>().values();
-        let rows = batch.column_by_name(ROW).expect("conformed").as_primitive::<Int32Type>().values();
-        let mut start = 0;
-        while start < batch.num_rows() {
-            let mut bytes = 0;
-            let goes_on = |n: &usize| {
-                bytes += table::text(&batch, "prompt", *n).len();
-                let place = i64::from(rows[start]) + (*n - start) as i64;
-                *n == start || files[*n] == files[start] && i64::from(rows[*n]) == place && bytes <= BATCH
-            };
-            let n = (start..batch.num_rows()).take_while(goes_on).count();
-            out.write(&batch.slice(start, n))?;
-            start += n;
-        }
-    }
-    let name = format!("{}.arrow", Digest::of(path.as_os_str().as_encoded_bytes()));
-    out.close(&name)?;
-    Ok(beside.join(name))
-}
-
-/// The columns of prompt rows, in our types: engines have other names for the elements of lists, and other binaries.
-fn conform(batch: &RecordBatch) -> Result<RecordBatch> {
-    let columns = prompts::SCHEMA.fields().iter().map(|field| {
-        let column = batch.column_by_name(field.name()).ok_or_else(|| {
-            Error::new(format!("the prompt rows have no column {:?}", field.name()))
-                .help("hand on all columns that `nihbuild worker render` gives")
-        })?;
-        if column.data_type() == field.data_type() {
-            return Ok(column.clone());
-        }
-        arrow_cast::cast(column, field.data_type())
-            .map_err(|e| Error::new(format!("the column {:?} is {}: {e}", field.name(), column.data_type())))
-    });
-    RecordBatch::try_new(prompts::SCHEMA.clone(), columns.collect::<Result<_>>()?)
-        .map_err(|e| Error::new(format!("these are no prompt rows: {e}")))
-}
-
 /// Id of the first row of the plan that is absent.
 fn first_of(plan: &PlanFile, parts: &PartReader, absent: &dyn Fn(u32, u32) -> bool) -> Result<String> {
     let identity = plan.identity.to_string();
-    for file in &plan.rows {
-        let path = parts.rows(file)?;
-        let open = File::open(&path).map_err(|e| Error::io("cannot open", &path, e))?;
-        let reader = ParquetRecordBatchReaderBuilder::try_new(open).and_then(|reader| reader.build());
-        for batch in reader.map_err(|e| damaged(&path, &e))? {
-            let batch = batch.map_err(|e| damaged(&path, &e))?;
-            if let Some(row) = rows::read(&identity, &batch)?.into_iter().find(|row| absent(row.file, row.row)) {
-                return Ok(format!("{} ({})", row.id, plan.files[row.file as usize].config));
-            }
+    for batch in share::planned(plan, parts) {
+        if let Some(row) = rows::read(&identity, &batch?)?.into_iter().find(|row| absent(row.file, row.row)) {
+            return Ok(format!("{} ({})", row.id, plan.files[row.file as usize].config));
         }
     }
     Ok("one that the plan has no row of".to_owned())

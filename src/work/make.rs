@@ -6,8 +6,9 @@ use super::rows::{self, PlannedRow};
 use super::{Divided, FORMAT};
 use crate::compact::Parts;
 use crate::error::{Error, Result};
+use crate::fail;
 use crate::hash::{Digest, HashingWriter};
-use crate::pipeline::{Ending, beside};
+use crate::pipeline::{Ending, beside, lock_file};
 use crate::plan::{FilePlan, Plan};
 use crate::remote::Place;
 use crate::report::{Progress, warn};
@@ -118,16 +119,16 @@ pub fn write<R: Divided>(
     write_aside(&aside.join(NAME), |out| out.write_all((json + "\n").as_bytes()))?;
     sync_dir(&aside)?;
     std::fs::rename(&aside, &target.folder).map_err(|e| Error::io("cannot rename to", &target.folder, e))?;
-    let above = target.folder.parent().filter(|above| !above.as_os_str().is_empty());
-    sync_dir(above.unwrap_or(Path::new(".")))?;
+    sync_dir(target.folder.parent().unwrap_or(Path::new(".")))?;
     Ok(written)
 }
 
 /// Takes the lock of a plan folder; waits where another process has it.
 pub fn lock(folder: &Path) -> Result<Lock> {
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    let path = folder.with_file_name(format!(".{name}.lock"));
-    Lock::wait(&path, || warn("another process makes this plan: waiting for it"))
+    if folder.file_name().is_none() {
+        fail!("{} has no name of its own", folder.display());
+    }
+    Lock::wait(&lock_file(folder), || warn("another process makes this plan: waiting for it"))
 }
 
 fn shared<R: Divided>(

@@ -30,6 +30,7 @@
 pub mod cost;
 pub mod folder;
 mod index;
+mod inputs;
 pub mod make;
 mod needle;
 pub mod part;
@@ -43,7 +44,6 @@ pub mod send;
 pub mod share;
 pub mod spool;
 mod story;
-pub mod whole;
 
 pub use folder::{PlanFile, Target};
 

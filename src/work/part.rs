@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::remote::Place;
 use crate::store::{make_dir, write_aside};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Folder of parts inside a plan folder.
@@ -18,8 +19,6 @@ pub fn name(digest: &Digest) -> String {
 /// Writes the parts of a plan.
 pub struct PartWriter {
     folder: PathBuf,
-    /// Bytes of all parts.
-    pub bytes: u64,
 }
 
 impl PartWriter {
@@ -27,7 +26,7 @@ impl PartWriter {
     pub fn new(plan: &Path) -> Result<PartWriter> {
         let folder = plan.join(PARTS);
         make_dir(&folder)?;
-        Ok(PartWriter { folder, bytes: 0 })
+        Ok(PartWriter { folder })
     }
 
     /// Writes a part, unless it is there.
@@ -36,15 +35,19 @@ impl PartWriter {
         let path = self.folder.join(digest.to_string());
         if !path.is_file() {
             write_aside(&path, |out| out.write_all(bytes))?;
-            self.bytes += bytes.len() as u64;
         }
         Ok(digest)
     }
 
-    /// The same of a file.
+    /// The same of a file, which is not held in memory.
     pub fn put_file(&mut self, from: &Path) -> Result<Digest> {
-        let bytes = std::fs::read(from).map_err(|e| Error::io("cannot read", from, e))?;
-        self.put(&bytes)
+        let (digest, _) = Digest::of_file(from)?;
+        let path = self.folder.join(digest.to_string());
+        if !path.is_file() {
+            let mut file = File::open(from).map_err(|e| Error::io("cannot open", from, e))?;
+            write_aside(&path, |out| std::io::copy(&mut file, out).map(drop))?;
+        }
+        Ok(digest)
     }
 }
 
@@ -62,45 +65,45 @@ impl PartReader {
 
     /// The bytes of a part.
     pub fn get(&self, digest: &Digest) -> Result<Vec<u8>> {
-        self.whole(&name(digest), digest).map(|(_, bytes)| bytes)
+        let read = |path: &Path| {
+            let bytes = std::fs::read(path).map_err(|e| Error::io("cannot read", path, e))?;
+            Ok((Digest::of(&bytes), bytes))
+        };
+        self.whole(&name(digest), digest, &read).map(|(_, bytes)| bytes)
     }
 
     /// A part's file, checked.
     pub fn file(&self, digest: &Digest) -> Result<PathBuf> {
-        self.whole(&name(digest), digest).map(|(path, _)| path)
+        self.whole(&name(digest), digest, &Digest::of_file).map(|(path, _)| path)
     }
 
     /// A file of rows, checked.
     pub fn rows(&self, file: &RowsFile) -> Result<PathBuf> {
-        self.whole(&file.path, &file.sha256).map(|(path, _)| path)
+        self.whole(&file.path, &file.sha256, &Digest::of_file).map(|(path, _)| path)
     }
 
-    fn whole(&self, name: &str, digest: &Digest) -> Result<(PathBuf, Vec<u8>)> {
+    /// A file that `read` finds to have this digest, fetched where it lies elsewhere.
+    fn whole<T>(
+        &self,
+        name: &str,
+        digest: &Digest,
+        read: &dyn Fn(&Path) -> Result<(Digest, T)>,
+    ) -> Result<(PathBuf, T)> {
         let here = self.place.is_local();
         let path = here.map_or_else(|| self.cache.join(digest.to_string()), |folder| folder.join(name));
-        let read = |path: &Path| std::fs::read(path).map_err(|e| Error::io("cannot read", path, e));
         if here.is_none() && !path.is_file() {
             self.place.fetch(name, &path, Some(*digest))?;
         }
-        let bytes = read(&path)?;
-        if Digest::of(&bytes) == *digest {
-            return Ok((path, bytes));
+        let (mut found, mut held) = read(&path)?;
+        if here.is_none() && found != *digest {
+            // What was kept was damaged since.
+            self.place.fetch(name, &path, Some(*digest))?;
+            (found, held) = read(&path)?;
         }
-        if here.is_some() {
-            return Err(Error::new(format!("{} is not what the plan says: it was damaged", path.display()))
-                .help("remove the plan, and make or fetch it again"));
+        match found == *digest {
+            true => Ok((path, held)),
+            false => Err(Error::new(format!("{} is not what the plan says: it was damaged", path.display()))
+                .help("remove the plan, and make or fetch it again")),
         }
-        // What was kept was damaged since.
-        self.place.fetch(name, &path, Some(*digest))?;
-        read(&path).map(|bytes| (path, bytes))
-    }
-}
-
-/// A size for people.
-pub fn kilobytes(bytes: u64) -> String {
-    match bytes {
-        0..10_000_000 => format!("{} kB", bytes.div_ceil(1000)),
-        10_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
-        _ => format!("{} GB", bytes / 1_000_000_000),
     }
 }

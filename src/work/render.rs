@@ -13,6 +13,7 @@ use crate::plan::{Options, Plan};
 use crate::recipe::Family;
 use crate::remote::Place;
 use crate::report::Progress;
+use crate::store::scratch;
 use arrow_array::RecordBatch;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -54,8 +55,7 @@ impl Worker {
     pub fn open(place: &Place, cache: &Path, jobs: usize) -> Result<Worker> {
         let file = PlanFile::read(place)?;
         let parts = PartReader::new(place, cache);
-        let scratch =
-            tempfile::tempdir().map_err(|e| Error::new(format!("cannot make a folder for temporary files: {e}")))?;
+        let scratch = scratch()?;
         let options = Options { jobs, out: scratch.path().join("build"), ..Options::default() };
         let plan = file.resolve(&parts, scratch.path(), options)?;
         Ok(Worker { file, parts, plan, scratch })
@@ -124,16 +124,14 @@ impl Worker {
             tokens += planned.iter().map(|row| u64::from(row.plan.tokens)).sum::<u64>();
             let segments: Vec<&[PlannedRow]> = segments(&planned).collect();
             for wave in segments.chunks(jobs) {
-                let render = |rows: &[PlannedRow], hand: &mut Hand| {
-                    self.segment(bench, &identity, rows, hand, &progress).map_err(|e| (e, rows.len()))
-                };
+                let render = |rows, hand| self.segment(bench, &identity, rows, hand, &progress);
                 let made = std::thread::scope(|scope| {
                     let threads: Vec<_> =
                         wave.iter().zip(&mut hands).map(|(rows, hand)| scope.spawn(|| render(rows, hand))).collect();
                     threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>()
                 });
-                for made in made {
-                    let batches = made.map_err(|_| Error::new("a thread broke off"))?.map_err(|(e, _)| e)?;
+                for batches in made {
+                    let batches = batches.map_err(|_| Error::new("a thread broke off"))??;
                     batches.into_iter().try_for_each(&mut *emit)?;
                 }
             }

@@ -10,7 +10,7 @@ use crate::pipeline::{Ending, Outcome, lock_file, there};
 use crate::plan::{Options, Plan};
 use crate::remote::Place;
 use crate::report::Stopwatch;
-use crate::store::{Lock, write_aside};
+use crate::store::{Lock, scratch, write_aside};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -39,8 +39,7 @@ pub fn seal(sealing: &Sealing) -> Result<(Plan, Outcome)> {
     let mut watch = Stopwatch::start();
     let file = PlanFile::read(&sealing.plan)?;
     let parts = PartReader::new(&sealing.plan, &sealing.cache);
-    let scratch =
-        tempfile::tempdir().map_err(|e| Error::new(format!("cannot make a folder for temporary files: {e}")))?;
+    let scratch = scratch()?;
     let options = Options { jobs: sealing.jobs, out: sealing.out.clone(), ..Options::default() };
     let plan = file.resolve(&parts, scratch.path(), options)?;
     let folder = plan.folder();

@@ -4,7 +4,7 @@ use super::folder::{NAME, PlanFile};
 use super::part;
 use crate::error::{Error, Result};
 use crate::hash::Digest;
-use crate::remote::{Creation, Place};
+use crate::remote::{Creation, Place, held};
 use crate::report::Progress;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,12 +37,15 @@ pub fn send(folder: &Path, to: &Place) -> Result<()> {
     }
     let progress = Arc::new(Progress::new("send", files.iter().map(|(_, bytes, _)| bytes).sum(), "bytes"));
     let told = to.clone().told(progress.clone());
-    for (name, bytes, digest) in files {
-        match to.holds(&name, digest, bytes)? {
-            true => progress.add(bytes),
-            false => told.upload(&name, &folder.join(&name), digest)?,
+    let listed: Vec<held::File<'_>> =
+        files.iter().map(|(name, bytes, digest)| (name.as_str(), *digest, *bytes)).collect();
+    held::each(&told, &listed, |(name, digest, bytes), is_held| match is_held {
+        true => {
+            progress.add(bytes);
+            Ok(())
         }
-    }
+        false => told.upload(name, &folder.join(name), digest),
+    })?;
     match to.create(NAME, &own)? {
         Creation::Created => Ok(()),
         // Somebody else was faster: with the same plan, all is well.

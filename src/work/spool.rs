@@ -4,12 +4,13 @@ use super::prompts::{FILE, PLAN, ROW, SCHEMA};
 use crate::error::{Error, Result};
 use crate::hash::Digest;
 use crate::remote::Place;
-use crate::store::{make_dir, sync_dir};
+use crate::store::{make_dir, scratch, sync_dir};
+use crate::stream::Stream;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_ipc::CompressionType;
-use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_ipc::reader::FileReader;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -78,8 +79,8 @@ pub fn noted<R: Read + Seek>(reader: &FileReader<R>, identity: &str) -> Option<R
     (runs.len() == reader.num_batches()).then_some(runs)
 }
 
-/// The run that a batch is.
-fn run_of(batch: &RecordBatch) -> Option<(u32, u32, u32)> {
+/// The run that a batch is; none of rows that lie scattered.
+pub fn run_of(batch: &RecordBatch) -> Option<(u32, u32, u32)> {
     let number =
         |name: &str| batch.column_by_name(name)?.as_primitive_opt::<Int32Type>().map(|column| column.values().clone());
     let (files, rows) = (number(FILE)?, number(ROW)?);
@@ -101,8 +102,7 @@ impl Spool {
         match place.is_local() {
             Some(folder) => Spool::here(folder, None, compressed),
             None => {
-                let aside = tempfile::tempdir();
-                let aside = aside.map_err(|e| Error::new(format!("cannot make a folder for temporary files: {e}")))?;
+                let aside = scratch()?;
                 let folder = aside.path().to_owned();
                 Spool::here(&folder, Some((place.clone(), aside)), compressed)
             }
@@ -208,8 +208,8 @@ pub fn batches(path: &Path) -> Result<Box<dyn Iterator<Item = Result<RecordBatch
     Ok(match kind_of(path)? {
         Kind::Arrow => Box::new(open(path)?.map(move |batch| batch.map_err(|e| damaged(&e)))),
         Kind::Stream => {
-            let reader = StreamReader::try_new(BufReader::new(file), None).map_err(|e| damaged(&e))?;
-            Box::new(reader.map(move |batch| batch.map_err(|e| damaged(&e))))
+            let stream = Stream::open(BufReader::new(file)).map_err(|e| damaged(&e))?;
+            Box::new(stream.map(move |batch| batch.map_err(|e| damaged(&e))))
         }
         Kind::Parquet => {
             // Few rows at once: prompts may be of megabytes.

@@ -128,54 +128,56 @@ fn killed(bench: &Bench, line: &Proxy, args: &[&str], passed: impl Fn() -> u64, 
     line.slow(0);
 }
 
-#[test]
-fn a_killed_push_is_gone_on_with() {
+const LARGE: &str = "s3://suite/large";
+
+/// A push that was killed amid a large file.
+fn killed_push() -> (Bench, PathBuf, Server, Proxy) {
     let bench = Bench::new();
     let release = large(&bench, 40 << 20);
     let server = Server::start(&bench.path("server"));
     let line = Proxy::to(&server.address);
-    let to = "s3://suite/large";
-    killed(&bench, &line, &["push", text(&release), to], || line.up(), 14 * MIB);
+    killed(&bench, &line, &["push", text(&release), LARGE], || line.up(), 14 * MIB);
+    (bench, release, server, line)
+}
+
+#[test]
+fn a_killed_push_is_gone_on_with() {
+    let (bench, release, server, line) = killed_push();
     assert!(server.unfinished() > 0);
     let run = |args: &[&str]| run(&bench, &line.address, args);
-    run(&["pull", to, "--out", "came"]).failure(2, &["no whole release", "on its way"]);
+    run(&["pull", LARGE, "--out", "came"]).failure(2, &["no whole release", "on its way"]);
     // Nobody else gets in.
-    run(&["push", text(&small("needle-1.0.0")), to]).failure(2, &["claimed by", "--undo"]);
-    run(&["push", text(&small("needle-1.0.0")), to, "--dry-run"]).failure(2, &["claimed by"]);
-    run(&["push", text(&small("needle-1.0.0")), to, "--undo"]).failure(2, &["claimed by"]);
+    run(&["push", text(&small("needle-1.0.0")), LARGE]).failure(2, &["claimed by", "--undo"]);
+    run(&["push", text(&small("needle-1.0.0")), LARGE, "--dry-run"]).failure(2, &["claimed by"]);
+    run(&["push", text(&small("needle-1.0.0")), LARGE, "--undo"]).failure(2, &["claimed by"]);
     let before = line.up();
-    let json = run(&["push", text(&release), to, "--json"]).success().out;
+    let json = run(&["push", text(&release), LARGE, "--json"]).success().out;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["undone"], 1);
     assert!(json["sent"].as_u64() < json["files"].as_u64(), "what was there is not sent again: {json}");
     assert!(line.up() - before < 42 * MIB);
     assert_eq!(server.unfinished(), 0);
-    let there = place(&server.address, to);
+    let there = place(&server.address, LARGE);
     assert_eq!(there.list(NOTES).unwrap(), []);
     // A pull is killed and gone on with.
     let before = line.down();
-    killed(&bench, &line, &["pull", to, "--out", "came"], || line.down() - before, 14 * MIB);
+    killed(&bench, &line, &["pull", LARGE, "--out", "came"], || line.down() - before, 14 * MIB);
     assert!(!bench.path("came").exists());
     let before = line.down();
-    run(&["pull", to, "--out", "came"]).success();
+    run(&["pull", LARGE, "--out", "came"]).success();
     assert!(line.down() - before < 32 * MIB, "{} bytes came again", line.down() - before);
     assert_eq!(bytes_of(&bench.path("came")), bytes_of(&release));
 }
 
 #[test]
 fn a_push_that_is_given_up_is_taken_back() {
-    let bench = Bench::new();
-    let release = large(&bench, 40 << 20);
-    let server = Server::start(&bench.path("server"));
-    let line = Proxy::to(&server.address);
-    let to = "s3://suite/large";
-    killed(&bench, &line, &["push", text(&release), to], || line.up(), 14 * MIB);
-    run(&bench, &line.address, &["push", text(&release), to, "--undo"]).success();
+    let (bench, release, server, line) = killed_push();
+    run(&bench, &line.address, &["push", text(&release), LARGE, "--undo"]).success();
     assert_eq!(server.unfinished(), 0);
-    let there = place(&server.address, to);
+    let there = place(&server.address, LARGE);
     assert_eq!((there.list("").unwrap(), there.list(NOTES).unwrap()), (vec![], vec![]));
-    run(&bench, &line.address, &["push", text(&release), to, "--undo"]).success();
-    run(&bench, &line.address, &["push", text(&small("needle-1.0.0")), to]).success();
+    run(&bench, &line.address, &["push", text(&release), LARGE, "--undo"]).success();
+    run(&bench, &line.address, &["push", text(&small("needle-1.0.0")), LARGE]).success();
 }
 
 /// Two releases at once for one place: one alone wins, and the other is told.
