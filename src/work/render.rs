@@ -40,8 +40,6 @@ pub struct Worker {
 pub struct Done {
     /// Rows it rendered.
     pub rows: u64,
-    /// Their tokens.
-    pub tokens: u64,
     /// What a file of them is called.
     pub name: String,
 }
@@ -113,7 +111,7 @@ impl Worker {
         let jobs = self.plan.options.jobs.max(1);
         let mut hands: Vec<Hand> = (0..jobs).map(|_| Hand::new(&self.plan)).collect();
         let progress = Progress::new("render", self.file.tokens(), "tokens");
-        let (mut all, mut tokens) = (0, 0);
+        let mut all = 0;
         let mut namer = Namer::new(&self.file.identity);
         for batch in rows {
             let mut planned = rows::read(&identity, &batch?)?;
@@ -121,7 +119,6 @@ impl Worker {
             planned.iter().for_each(|row| namer.add(row));
             planned.sort_by_key(|row| (row.bundle, row.file, row.row));
             all += planned.len() as u64;
-            tokens += planned.iter().map(|row| u64::from(row.plan.tokens)).sum::<u64>();
             let segments: Vec<&[PlannedRow]> = segments(&planned).collect();
             for wave in segments.chunks(jobs) {
                 let render = |rows, hand| self.segment(bench, &identity, rows, hand, &progress);
@@ -137,7 +134,7 @@ impl Worker {
             }
         }
         progress.finish();
-        Ok(Done { rows: all, tokens, name: namer.finish() })
+        Ok(Done { rows: all, name: namer.finish() })
     }
 
     /// Is there such a row?
