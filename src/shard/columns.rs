@@ -109,7 +109,8 @@ impl Piece<'_> {
         if self.batch.column_by_name("query").is_some() {
             return self.small("query");
         }
-        let counted = (self.before..).take(self.batch.num_rows()).map(u32::try_from).collect::<std::result::Result<_, _>>();
+        let counted =
+            (self.before..).take(self.batch.num_rows()).map(u32::try_from).collect::<std::result::Result<_, _>>();
         counted.map_err(|_| Error::new("2^32 queries or more cannot be counted").at(self.rows()))
     }
 

@@ -4,6 +4,7 @@ use super::part::Parts;
 use super::stream::Notes;
 use super::{EMBEDDER, K, KEY, KIND, PARTS, QUERIES, QUESTIONS, SIZE};
 use crate::error::{Error, Result};
+use crate::work::share::Share;
 use std::collections::BTreeMap;
 
 /// What the streams of a merge say, each of which must say the same but for its parts.
@@ -12,14 +13,14 @@ pub struct Said {
     keys: &'static [&'static str],
     values: BTreeMap<&'static str, String>,
     parts: Option<Parts>,
-    /// Of the streams so far, does one not say which parts it holds?
-    silent: bool,
+    /// Do the parts not depend on what streams say: are they known, or did one not say its own?
+    settled: bool,
 }
 
 impl Said {
     /// Nothing yet, of streams of a kind and of these keys.
     pub fn new(kind: Option<&'static str>, keys: &'static [&'static str]) -> Said {
-        Said { kind, keys, values: BTreeMap::new(), parts: None, silent: false }
+        Said { kind, keys, values: BTreeMap::new(), parts: None, settled: false }
     }
 
     /// What is known beforehand: streams that say otherwise are refused.
@@ -28,9 +29,17 @@ impl Said {
         self
     }
 
-    /// The parts that are known beforehand.
+    /// The parts, whatever streams say.
     pub fn with_parts(self, parts: Option<Parts>) -> Said {
-        Said { parts, ..self }
+        Said { parts, settled: true, ..self }
+    }
+
+    /// [`Said::with_parts`] of a share, if there is one.
+    pub fn of(self, share: Option<Share>) -> Said {
+        match share {
+            Some(share) => self.with_parts(Some(Parts::of(share))),
+            None => self,
+        }
     }
 
     /// Adds what a stream says. Who knows all parts must know those of every stream: one that does not say it makes them unknown for good.
@@ -52,17 +61,18 @@ impl Said {
                 _ => {}
             }
         }
-        match notes.get(PARTS) {
-            None => (self.parts, self.silent) = (None, true),
-            Some(_) if self.silent => {}
-            Some(parts) => {
-                let own: Parts = parts.parse()?;
-                self.parts = Some(match self.parts.take() {
-                    Some(before) => before.with(own)?,
-                    None => own,
-                });
-            }
+        if self.settled {
+            return Ok(());
         }
+        let Some(parts) = notes.get(PARTS) else {
+            (self.parts, self.settled) = (None, true);
+            return Ok(());
+        };
+        let own: Parts = parts.parse()?;
+        self.parts = Some(match self.parts.take() {
+            Some(before) => before.with(own)?,
+            None => own,
+        });
         Ok(())
     }
 
@@ -86,8 +96,10 @@ impl Said {
 
 fn differ(key: &str, one: &str, other: &str) -> Error {
     let (what, help) = match key {
-        K => return Error::new(format!("lists of {one} and of {other} passages cannot be merged"))
-            .help("search all shards with the same -k"),
+        K => {
+            return Error::new(format!("lists of {one} and of {other} passages cannot be merged"))
+                .help("search all shards with the same -k");
+        }
         QUERIES => ("the shards were searched for other queries", "search all shards with the same file of queries"),
         QUESTIONS => ("the streams are of other questions", "make all of them by the same recipe, from the same files"),
         EMBEDDER => (

@@ -1,7 +1,7 @@
 //! The sample of a collection: drawn from parts of it, and merged. A passage is drawn for the mix of its number alone, so the samples
 //! of parts hold the sample of the whole.
 
-use super::part::{Parts, stretch};
+use super::part::{Parts, WHOLE, stretch};
 use super::said::Said;
 use super::stream::{Event, Piece, Source, begin, each, integers};
 use super::{KEY, SIZE};
@@ -32,7 +32,7 @@ pub struct Drawn {
     pub lines: u64,
     /// Those that were refused: by reason, how many and the place of the first in the part.
     pub dropped: BTreeMap<String, (u64, String)>,
-    /// The parts that the rows say they are.
+    /// The parts that it is, if that is known.
     parts: Option<Parts>,
 }
 
@@ -43,11 +43,11 @@ impl Drawn {
     }
 }
 
-/// Draws from a share of a file of lines `number<TAB>passage`: the lines that begin in its share of the bytes.
-pub fn lines(path: &Path, share: Share, sampling: &Sampling) -> Result<Drawn> {
+/// Draws from a share of a file of lines `number<TAB>passage`: the lines that begin in its share of the bytes. Without one, from all of it.
+pub fn lines(path: &Path, share: Option<Share>, sampling: &Sampling) -> Result<Drawn> {
     let fault = |e: std::io::Error| Error::io("cannot read", path, e);
     let mut file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
-    let (from, to) = stretch(share, file.metadata().map_err(fault)?.len());
+    let (from, to) = stretch(share.unwrap_or(WHOLE), file.metadata().map_err(fault)?.len());
     // A line that begins at `from` has a line feed before it: the search for it begins there.
     file.seek(SeekFrom::Start(from.saturating_sub(1))).map_err(fault)?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
@@ -73,13 +73,13 @@ pub fn lines(path: &Path, share: Share, sampling: &Sampling) -> Result<Drawn> {
             break;
         }
     }
-    Ok(Drawn::of(drawing, None))
+    Ok(Drawn::of(drawing, share.map(Parts::of)))
 }
 
-/// Draws from rows: `number`, or an `id` of digits, and `text`.
-pub fn stream(sources: &[Source], sampling: &Sampling) -> Result<Drawn> {
+/// Draws from rows: `number`, or an `id` of digits, and `text`. Without a share, the parts are those that the rows say.
+pub fn stream(sources: &[Source], share: Option<Share>, sampling: &Sampling) -> Result<Drawn> {
     let mut drawing = Drawing::within(sampling);
-    let mut said = Said::new(None, &[]);
+    let mut said = Said::new(None, &[]).of(share);
     let mut line = Vec::new();
     for source in sources {
         each(source, |event| {
@@ -130,12 +130,11 @@ impl Sample {
         Sample { kept: Kept::new(), said: said(given) }
     }
 
-    /// That of a part; without a share, of the parts that its rows say.
-    pub fn of(drawn: Drawn, share: Option<Share>, sampling: Sampling) -> Sample {
-        let parts = share.map(Parts::of).or(drawn.parts);
-        let part = parts.as_ref().map_or(1, Parts::first);
+    /// That of a part.
+    pub fn of(drawn: Drawn, sampling: Sampling) -> Sample {
+        let part = drawn.parts.as_ref().map_or(1, Parts::first);
         let kept = drawn.kept.into_iter().map(|(key, text)| (key, (part, text))).collect();
-        Sample { kept, said: said(Some(sampling)).with_parts(parts) }
+        Sample { kept, said: said(Some(sampling)).with_parts(drawn.parts) }
     }
 
     /// Merges streams, in any order.

@@ -1,6 +1,5 @@
 //! The nearest passages of every query: of one shard, and of all by merging the shards' lists.
 
-use super::part::Parts;
 use super::queries::Queries;
 use super::said::Said;
 use super::stream::{Event, Notes, Piece, Sink, Source, begin, each};
@@ -93,7 +92,7 @@ impl Search<'_> {
         // So many of the best may be left out; the k best of the others are then among these.
         let mut gather = Gather::new(&queries.vectors, |query| self.k + apart[query].len())?;
         let of = |key: &str| queries.said.get(key).map(str::to_owned);
-        let mut shard = Said::new(None, &[EMBEDDER]).with(EMBEDDER, of(EMBEDDER));
+        let mut shard = Said::new(None, &[EMBEDDER]).with(EMBEDDER, of(EMBEDDER)).of(self.share);
         for source in passages {
             each(source, |event| match event {
                 Event::Stream(_, notes) => shard.add(notes),
@@ -110,7 +109,7 @@ impl Search<'_> {
             .with(QUERIES, Some(queries.digest.to_string()))
             .with(QUESTIONS, of(QUESTIONS))
             .with(EMBEDDER, shard.get(EMBEDDER).map(str::to_owned))
-            .with_parts(self.share.map(Parts::of).or_else(|| shard.parts().cloned()));
+            .with_parts(shard.parts().cloned());
         let notes = said.notes();
         let mut lists = Rows::new(out, notes)?;
         for ((query, mut list), apart) in queries.numbers.iter().zip(gather.lists()).zip(apart) {

@@ -6,7 +6,6 @@ use crate::error::{Error, Result};
 use crate::language::Language;
 use crate::shard::apart::{self, Asked};
 use crate::shard::embed::{Embedder, Embedding, embed};
-use crate::shard::part::WHOLE;
 use crate::shard::rows;
 use crate::shard::sample::{self, Sample};
 use crate::shard::stream::{Source, to};
@@ -129,14 +128,14 @@ pub(super) fn drawn(args: SampleArgs) -> Result<()> {
     on(args.output.jobs, |jobs| {
         let sampling = sampling(&args.recipe.needed(jobs)?);
         let drawn = match &args.lines {
-            Some(path) => sample::lines(path, args.part.unwrap_or(WHOLE), &sampling)?,
-            None => sample::stream(&Source::all(&args.passages), &sampling)?,
+            Some(path) => sample::lines(path, args.part, &sampling)?,
+            None => sample::stream(&Source::all(&args.passages), args.part, &sampling)?,
         };
         let part = args.part.map(|part| format!(" {part}")).unwrap_or_default();
         for (reason, (n, first)) in &drawn.dropped {
             eprintln!("sample{part}: {n} of {} refused: {reason}, first {first}", drawn.lines);
         }
-        let sample = Sample::of(drawn, args.part, sampling);
+        let sample = Sample::of(drawn, sampling);
         to(args.output.to.as_deref(), |out| sample.write(out))
     })
 }
@@ -171,8 +170,6 @@ pub(super) fn leaks(args: LeaksArgs) -> Result<()> {
         let asked = Asked::read(&plan)?;
         let numbers = asked.first(&plan, args.first)?;
         let sources = Source::all(&args.passages);
-        to(args.output.to.as_deref(), |out| {
-            apart::find(&sources, &plan, &asked, &numbers, &columns, args.part, out)
-        })
+        to(args.output.to.as_deref(), |out| apart::find(&sources, &plan, &asked, &numbers, &columns, args.part, out))
     })
 }
