@@ -134,10 +134,12 @@ pub fn embed(sources: &[Source], mut embedding: Embedding<'_>, out: &mut dyn Wri
     sink.map_or(Ok(()), Sink::finish)
 }
 
-/// The columns of text of rows, where none is named.
+/// The columns of text of rows, where none is named. Their order does not matter to a sum.
 fn texts(schema: &Schema) -> Vec<String> {
     let names = schema.fields().iter().map(|field| field.name());
-    names.filter(|name| *name == "text" || name.starts_with("text_")).cloned().collect()
+    let mut texts: Vec<String> = names.filter(|name| *name == "text" || name.starts_with("text_")).cloned().collect();
+    texts.sort_unstable();
+    texts
 }
 
 impl Embedding<'_> {
