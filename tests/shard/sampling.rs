@@ -1,7 +1,9 @@
 //! The sample of a collection, drawn from its parts.
 
-use super::streams::{batch, failed, integers, note, read, stream, texts, worked};
+use super::streams::{batch, failed, integers, note, noted, read, stream, texts, worked};
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use nihbuild::seed::Seed;
 use nihbuild::shard::sample::{Sample, lines};
 use nihbuild::shard::stream::{Source, to};
@@ -113,6 +115,14 @@ fn rows_and_lines_give_one_sample() {
         [&drawn, &file].map(|text| collection::sample("all", text.as_bytes(), &sampling, |_| {}).unwrap());
     assert_eq!(again.passages, first.passages);
     assert_eq!(drawn.lines().count(), whole);
+
+    // Rows that say their part need no flag, and stand in it.
+    let second = stream(&[batch(vec![("number", integers([9])), ("text", texts(["x"]))])]);
+    let second = noted(&second, "nihbuild.parts", "2/3");
+    let carried = worked(at, &["worker", "sample", "--recipe", "r.toml"], &second);
+    let flagged = worked(at, &["worker", "sample", "--recipe", "r.toml", "--part", "2/3"], &second);
+    assert!(carried == flagged);
+    assert_eq!(read(&carried)[0].column(2).as_primitive::<Int64Type>().values().to_vec(), [2]);
 
     // What an engine hands on without notes.
     let bare_of = |b: &RecordBatch| {

@@ -91,11 +91,16 @@ fn retrieve(world: &World, passages: usize, cuts: &[usize], k: &str) {
     let mut lists = Vec::new();
     let mut narrowed = Vec::new();
     for (n, pair) in cuts.windows(2).enumerate() {
-        let (part, rows) = (format!("{}/{of}", n + 1), world.rows(pair[0]..pair[1]));
-        run(&[&world.leaks()[..], &["--part", &part, "--to", "leaks.arrow"]].concat(), &rows);
+        // The part is said with the rows alone; all that follows carries it on.
+        let rows = noted(&world.rows(pair[0]..pair[1]), "nihbuild.parts", &format!("{}/{of}", n + 1));
+        run(&[&world.leaks()[..], &["--to", "leaks.arrow"]].concat(), &rows);
+        assert_eq!(
+            note(&std::fs::read(at.join("leaks.arrow")).unwrap(), "nihbuild.parts"),
+            note(&rows, "nihbuild.parts")
+        );
         let vectors = run(&["worker", "embed"], &rows);
         let name = format!("top-{n}.arrow");
-        let topk = ["worker", "topk", "--queries", "queries.arrow", "-k", k, "--apart", "leaks.arrow", "--part", &part];
+        let topk = ["worker", "topk", "--queries", "queries.arrow", "-k", k, "--apart", "leaks.arrow"];
         run(&[&topk[..], &["--to", &name]].concat(), &vectors);
         lists.insert(0, name);
     }
@@ -142,7 +147,12 @@ fn files_of_lines_become_rows_of_what_all_hold() {
     let files = LANGUAGES.map(|(code, name)| ["--lines".to_owned(), format!("{code}=data/{name}_collection.tsv")]);
     let all: Vec<&str> = ["worker", "rows"].into_iter().chain(files.iter().flatten().map(String::as_str)).collect();
     assert_eq!(told(&worked(at, &all, b"")), told(&world.rows(0..300)));
-    let part = |part: &str| told(&worked(at, &[&all[..], &["--part", part]].concat(), b""));
+    assert_eq!(note(&worked(at, &all, b""), "nihbuild.parts"), None);
+    let part = |part: &str| {
+        let rows = worked(at, &[&all[..], &["--part", part]].concat(), b"");
+        assert_eq!(note(&rows, "nihbuild.parts").as_deref(), Some(part));
+        told(&rows)
+    };
     let mut parts: Vec<_> = ["1/4", "2/4", "3/4", "4/4"].into_iter().flat_map(part).collect();
     parts.sort();
     assert_eq!(parts, told(&world.rows(0..300)));
