@@ -2,6 +2,9 @@
 //!
 //! A build chooses questions, and takes the head of each one's ranking. Both are the same from the narrowed collection if every question
 //! that it chooses was searched for, none is refused for want of passages, and every list reaches beyond what the build takes.
+//!
+//! All of it is what was searched. How many passages that is, lists do not say: where it is more than `haystack.sample`, a build that
+//! reads the collection itself draws a sample of it, and is another one.
 
 use super::apart::Asked;
 use super::embed::Embedder;
