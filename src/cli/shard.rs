@@ -8,6 +8,7 @@ use self::lists::{CheckArgs, MergeArgs, NarrowArgs, TopkArgs};
 use super::build::{SourceFlags, pins_of};
 use super::threads;
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::plan::{Options, Plan};
 use crate::recipe::Recipe;
 use crate::source::collection::Sampling;
@@ -97,11 +98,10 @@ struct Output {
     jobs: Option<usize>,
 }
 
-/// Starts so many threads, before any work: a worker is a process of its own, and takes one step.
-fn start(jobs: Option<usize>) -> Result<usize> {
+/// Does a step on so many threads.
+fn on<T: Send>(jobs: Option<usize>, step: impl FnOnce(usize) -> Result<T> + Send) -> Result<T> {
     let jobs = threads(jobs)?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global();
-    pool.map_err(|e| Error::new(format!("cannot start threads: {e}"))).map(|()| jobs)
+    parallel::pool(jobs)?.install(|| step(jobs))
 }
 
 fn sampling(plan: &Plan) -> Sampling {

@@ -112,20 +112,11 @@ impl Best {
     }
 }
 
-/// The `k` best of keys, each once, in order.
-fn kept(keys: &mut Vec<u64>, k: usize) {
-    keys.sort_unstable();
-    keys.dedup();
-    keys.truncate(k);
-}
-
 /// The lists of disjoint shards as one.
-pub(super) fn merge_disjoint(mut lists: Vec<Vec<(i32, u32)>>, k: usize) -> Vec<(i32, u32)> {
-    if lists.len() == 1 {
-        return lists.remove(0);
-    }
-    let mut keys: Vec<u64> = lists.iter().flatten().map(|(score, number)| key(*score, *number)).collect();
-    kept(&mut keys, k);
+pub(super) fn merge_disjoint(lists: &[&[(i32, u32)]], k: usize) -> Vec<(i32, u32)> {
+    let mut keys: Vec<u64> = lists.iter().copied().flatten().map(|(score, number)| key(*score, *number)).collect();
+    keys.sort_unstable();
+    keys.truncate(k);
     keys.into_iter().map(unkey).collect()
 }
 

@@ -77,7 +77,10 @@ impl Exact {
                 self.shard(&floats, d, (shard * size).min(base.len())..((shard + 1) * size).min(base.len()), k)
             })
             .collect();
-        let of = |query: usize| merge_disjoint(parts.iter().map(|part| part[query].clone()).collect(), k);
+        let of = |query: usize| {
+            let lists: Vec<&[(i32, u32)]> = parts.iter().map(|part| part[query].as_slice()).collect();
+            merge_disjoint(&lists, k)
+        };
         (0..queries.len() / d).map(of).collect()
     }
 

@@ -8,7 +8,7 @@ use crate::fail;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-/// The `k` best passages of each query, while the passages go by.
+/// The best passages of each query, while the passages go by.
 ///
 /// Memory: 16 bytes a query and place of its list, 4 bytes a component of the queries, and about 8 bytes a passage seen.
 pub struct Gather<'a> {
@@ -21,17 +21,12 @@ pub struct Gather<'a> {
 }
 
 impl<'a> Gather<'a> {
-    /// Begins; `k` is at least 1.
+    /// Begins; `k` of each query is at least 1.
     ///
     /// # Errors
     ///
     /// Queries that are not whole vectors.
-    pub fn new(queries: &'a Vectors, k: usize) -> Result<Gather<'a>> {
-        Gather::each(queries, |_| k)
-    }
-
-    /// The same with a length of its own for the list of each query.
-    pub fn each(queries: &'a Vectors, k: impl Fn(usize) -> usize) -> Result<Gather<'a>> {
+    pub fn new(queries: &'a Vectors, k: impl Fn(usize) -> usize) -> Result<Gather<'a>> {
         queries.check("queries")?;
         if (0..queries.len()).any(|query| k(query) == 0) {
             fail!("a list of 0 passages holds nothing");
@@ -40,11 +35,6 @@ impl<'a> Gather<'a> {
         let floats = queries.data.chunks(block).map(|block| block.iter().map(|x| f32::from(*x)).collect()).collect();
         let best = (0..queries.len()).map(|query| Best::new(k(query))).collect();
         Ok(Gather { queries, longest: queries.longest(), floats, best, seen: FxHashSet::default() })
-    }
-
-    /// Passages seen so far.
-    pub fn passages(&self) -> usize {
-        self.seen.len()
     }
 
     /// Scores passages, one number a vector, in any order. Runs on the ambient rayon pool.
@@ -64,21 +54,23 @@ impl<'a> Gather<'a> {
                 numbers.len()
             );
         }
-        for (n, number) in numbers.iter().enumerate() {
+        let squares: Vec<u64> = passages.data.chunks_exact(d).map(square).collect();
+        for (number, square) in numbers.iter().zip(&squares) {
             if !self.seen.insert(*number) {
                 return Err(Error::new(format!("passage {number} comes twice in the shard"))
                     .help("a shard holds each passage once"));
             }
-            let bound = u128::from(square(passages.row(n))) * u128::from(self.longest);
+            let bound = u128::from(*square) * u128::from(self.longest);
             if bound > u128::from(i32::MAX as u32).pow(2) {
                 return Err(Error::new(format!("a score of passage {number} might not fit 32 bits"))
                     .help("quantise the vectors more coarsely: a norm of 512 a language is plenty"));
             }
         }
         let (queries, longest, floats) = (self.queries, self.longest, &self.floats);
-        for (numbers, rows) in numbers.chunks(PASSAGES).zip(passages.data.chunks(PASSAGES * d)) {
-            let block = Vectors { dimensions: d, data: rows.to_vec() };
-            let exact = u128::from(block.longest()) * u128::from(longest) < 1 << 48;
+        let blocks = numbers.chunks(PASSAGES).zip(squares.chunks(PASSAGES)).zip(passages.data.chunks(PASSAGES * d));
+        for ((numbers, squares), rows) in blocks {
+            let own = squares.iter().max().copied().unwrap_or(0);
+            let exact = u128::from(own) * u128::from(longest) < 1 << 48;
             let own: Vec<f32> = if exact { rows.iter().map(|x| f32::from(*x)).collect() } else { Vec::new() };
             self.best.par_chunks_mut(QUERIES).enumerate().for_each(|(nth, best)| {
                 if exact {

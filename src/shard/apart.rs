@@ -1,7 +1,8 @@
 //! Questions as rows, and which passages may not stand beside which question: found in parts of a collection, and merged as sets.
 
 use super::part::Parts;
-use super::stream::{Event, Notes, Piece, Sink, Source, begin, each, rows};
+use super::said::{Handed, Said};
+use super::stream::{Event, Notes, Piece, Sink, Source, begin, each, integers};
 use super::{KIND, PARTS, QUESTIONS};
 use crate::error::{Error, Result};
 use crate::fail;
@@ -15,7 +16,7 @@ use crate::stage::leaks::{ByLanguage, Comparison, Reason};
 use crate::stage::questions::{self, Questions};
 use crate::stage::rank::question_languages;
 use crate::work::share::Share;
-use arrow_array::{ArrayRef, Int64Array, StringArray};
+use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{DataType, Field};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -35,7 +36,7 @@ const LANGUAGE: &str = "language";
 
 /// The questions that a plan reads, before any is chosen.
 pub struct Asked {
-    questions: Questions,
+    pub(super) questions: Questions,
     /// Digest of ids and texts.
     pub digest: Digest,
 }
@@ -54,19 +55,9 @@ impl Asked {
         Ok(Asked { questions, digest })
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.questions.joined().len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Their numbers: all, or the first of the order in which a build chooses.
     pub fn first(&self, plan: &Plan, first: Option<usize>) -> Result<Vec<u32>> {
-        let mut all: Vec<u32> = (0..self.len() as u32).collect();
+        let mut all: Vec<u32> = (0..self.questions.joined().len() as u32).collect();
         let Some(first) = first else { return Ok(all) };
         if plan.recipe.grid.choice == Some(Choice::First) {
             return Err(Error::new("--first: the recipe chooses the first questions of each language's file")
@@ -89,7 +80,7 @@ impl Asked {
         for numbers in numbers.chunks(ROWS) {
             let of = |n: &u32| &self.questions.joined()[*n as usize];
             let mut columns: Vec<ArrayRef> = vec![
-                Arc::new(Int64Array::from_iter_values(numbers.iter().map(|n| i64::from(*n)))),
+                integers(numbers.iter().copied()),
                 Arc::new(StringArray::from_iter_values(numbers.iter().map(|n| of(n).0.as_str()))),
             ];
             for language in &languages {
@@ -132,24 +123,17 @@ fn fields() -> Vec<Field> {
 }
 
 fn write(leaks: &[Leak], sink: &mut Sink<'_>) -> Result<()> {
-    let integers = |of: fn(&Leak) -> u32| -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(leaks.iter().map(|leak| i64::from(of(leak)))))
-    };
     sink.write(vec![
-        integers(|leak| leak.question),
-        integers(|leak| leak.number),
+        integers(leaks.iter().map(|leak| leak.question)),
+        integers(leaks.iter().map(|leak| leak.number)),
         Arc::new(StringArray::from_iter_values(leaks.iter().map(|leak| leak.language.code()))),
         Arc::new(StringArray::from_iter_values(leaks.iter().map(|leak| word(leak.reason)))),
     ])
 }
 
-fn notes(questions: Option<String>, parts: Option<String>) -> Notes {
-    let given = [(QUESTIONS, questions), (PARTS, parts)].into_iter().filter_map(|(key, value)| Some((key, value?)));
-    Notes::new([(KIND, NAME.to_owned())].into_iter().chain(given))
-}
-
 /// Compares the questions of these numbers with a part of the passages: `number`, or an `id` of digits, and a column of text for each of
-/// `columns`. Writes `question`, `number`, `language` and `reason` (`answer`, `needle`) as they are found. Gives the number of passages.
+/// `columns`. Writes `question`, `number`, `language` and `reason` (`answer`, `needle`) as they are found. Without a share, the parts are
+/// those that the passages say.
 ///
 /// Holds the questions and a block of passages. Runs on the ambient rayon pool.
 pub fn find(
@@ -158,23 +142,35 @@ pub fn find(
     asked: &Asked,
     numbers: &[u32],
     columns: &[(Language, String)],
-    share: Share,
+    share: Option<Share>,
     out: &mut dyn Write,
-) -> Result<u64> {
+) -> Result<()> {
     if let Some((language, _)) = columns.iter().find(|(own, _)| !plan.packs.iter().any(|(language, _)| language == own))
     {
         fail!("--text {language}: the recipe has no {language}");
     }
     let questions: Vec<&ByLanguage> = numbers.iter().map(|n| &asked.questions.joined()[*n as usize].1).collect();
     let comparison = Comparison::new(&plan.packs, &questions)?;
-    let own = notes(Some(asked.digest.to_string()), Some(Parts::of(share).to_string()));
-    let mut sink = begin(out, fields(), own)?;
-    let mut all = 0;
+    let own = [(KIND, NAME.to_owned()), (QUESTIONS, asked.digest.to_string())];
+    let own = own.into_iter().chain(share.map(|share| (PARTS, Parts::of(share).to_string())));
+    let mut handed = Handed::new(if share.is_some() { &[] } else { &[PARTS] });
+    let mut out = Some(out);
+    let mut sink: Option<Sink<'_>> = None;
     for source in passages {
-        rows(source, |piece| {
+        each(source, |event| {
+            let piece = match event {
+                Event::Stream(_, notes) => {
+                    let parts = handed.add(notes)?;
+                    if let (Some(out), Some(parts)) = (out.take(), parts) {
+                        sink = Some(begin(out, fields(), Notes::new(own.clone().chain(parts)))?);
+                    }
+                    return Ok(());
+                }
+                Event::Rows(piece) => piece,
+            };
+            let Some(sink) = &mut sink else { return Ok(()) };
             for piece in piece.pieces(ROWS) {
                 let places = piece.numbers()?;
-                all += places.len() as u64;
                 for (language, column) in columns {
                     let texts: Vec<String> = piece.texts(column)?.into_iter().map(clean).collect();
                     let found = comparison.found(*language, &texts).into_iter().map(|(question, place, reason)| Leak {
@@ -185,57 +181,49 @@ pub fn find(
                     });
                     let found: Vec<Leak> = found.collect();
                     if !found.is_empty() {
-                        write(&found, &mut sink)?;
+                        write(&found, sink)?;
                     }
                 }
             }
             Ok(())
         })?;
     }
-    sink.finish()?;
-    Ok(all)
+    sink.map_or(Ok(()), Sink::finish)
 }
 
 /// What parts found, each once.
 pub struct Leaks {
     /// Ascending.
     pub all: BTreeSet<Leak>,
-    /// Digest of the questions, as the streams say.
-    pub questions: Option<String>,
-    /// The parts that are in.
-    pub parts: Option<Parts>,
+    /// What the streams say.
+    pub said: Said,
+}
+
+impl Default for Leaks {
+    fn default() -> Leaks {
+        Leaks { all: BTreeSet::new(), said: Said::new(Some(NAME), &[QUESTIONS]) }
+    }
 }
 
 impl Leaks {
     /// Merges streams, in any order of rows and streams.
     pub fn merge(sources: &[Source]) -> Result<Leaks> {
-        let mut leaks = Leaks { all: BTreeSet::new(), questions: None, parts: None };
-        let mut silent = false;
+        let mut leaks = Leaks::default();
         for source in sources {
-            each(source, |event| match event {
-                Event::Stream(_, notes) => {
-                    if let Some(kind) = notes.get(KIND).filter(|kind| *kind != NAME) {
-                        fail!("a stream of {kind} holds no passages to keep apart");
-                    }
-                    match (&leaks.questions, notes.get(QUESTIONS)) {
-                        (Some(one), Some(other)) if one != other => {
-                            return Err(Error::new(
-                                "the shards were compared with other questions: they cannot be merged",
-                            )
-                            .help("compare all shards by the same recipe"));
-                        }
-                        (None, Some(said)) => leaks.questions = Some(said.to_owned()),
-                        _ => {}
-                    }
-                    Parts::gather(&mut leaks.parts, &mut silent, notes)
-                }
-                Event::Rows(piece) => leaks.take(&piece),
-            })?;
+            each(source, |event| leaks.take(event))?;
         }
         Ok(leaks)
     }
 
-    fn take(&mut self, piece: &Piece<'_>) -> Result<()> {
+    /// Takes in what a source holds, one after the other.
+    pub fn take(&mut self, event: Event<'_>) -> Result<()> {
+        match event {
+            Event::Stream(_, notes) => self.said.add(notes),
+            Event::Rows(piece) => self.rows(&piece),
+        }
+    }
+
+    fn rows(&mut self, piece: &Piece<'_>) -> Result<()> {
         let (questions, numbers) = (piece.small("question")?, piece.small("number")?);
         let (languages, reasons) = (piece.texts(LANGUAGE)?, piece.texts("reason")?);
         for row in 0..questions.len() {
@@ -254,8 +242,7 @@ impl Leaks {
 
     /// Writes them as one stream.
     pub fn write(&self, out: &mut dyn Write) -> Result<()> {
-        let own = notes(self.questions.clone(), self.parts.as_ref().map(Parts::to_string));
-        let mut sink = begin(out, fields(), own)?;
+        let mut sink = begin(out, fields(), self.said.notes())?;
         let all: Vec<Leak> = self.all.iter().copied().collect();
         for leaks in all.chunks(1 << 14) {
             write(leaks, &mut sink)?;
@@ -265,7 +252,7 @@ impl Leaks {
 
     /// [`Leaks::by_question`], of queries that are of these questions, if that is known.
     pub fn of(&self, questions: Option<&str>) -> Result<BTreeMap<u32, Vec<u32>>> {
-        match (self.questions.as_deref(), questions) {
+        match (self.said.get(QUESTIONS), questions) {
             (Some(one), Some(other)) if one != other => {
                 Err(Error::new("the leaks are of other questions than the queries")
                     .help("make both by the same recipe, from the same files of questions"))

@@ -4,6 +4,7 @@ use super::stream::Piece;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::index::Vectors;
+use crate::source::collection::number;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
@@ -91,7 +92,7 @@ impl Piece<'_> {
             (None, Some(false)) => {
                 let all = self.texts("id")?.into_iter().enumerate();
                 all.map(|(row, id)| {
-                    number(id).ok_or_else(|| {
+                    number(id.as_bytes()).ok_or_else(|| {
                         Error::new(format!("id {id:?} is no number below 2^32"))
                             .at(self.place(row))
                             .help("passages go by their numbers here: give them in a column `number`")
@@ -101,6 +102,16 @@ impl Piece<'_> {
             }
             _ => self.small("number"),
         }
+    }
+
+    /// Numbers of queries: the column `query`; left out, rows are counted from 0.
+    pub fn queries(&self) -> Result<Vec<u32>> {
+        if self.batch.column_by_name("query").is_some() {
+            return self.small("query");
+        }
+        let counted =
+            (self.before..).take(self.batch.num_rows()).map(u32::try_from).collect::<std::result::Result<_, _>>();
+        counted.map_err(|_| Error::new("2^32 queries or more cannot be counted").at(self.rows()))
     }
 
     /// Vectors: of bytes (one a component, two's complement), or lists of integers of 8 or 16 bits.
@@ -149,9 +160,4 @@ impl Piece<'_> {
         };
         Ok(values.into_iter())
     }
-}
-
-/// A number as a collection writes it: decimal digits alone.
-pub fn number(digits: &str) -> Option<u32> {
-    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }

@@ -1,7 +1,9 @@
 //! Texts to vectors of small integers, row by row: a row's vector depends on its texts alone, so any split gives the same.
 
-use super::stream::{Event, Notes, Piece, Sink, Source, begin, each};
-use super::{EMBEDDER, KIND, QUESTIONS};
+use super::part::Parts;
+use super::said::Handed;
+use super::stream::{Event, Notes, Piece, Sink, Source, begin, each, integers};
+use super::{EMBEDDER, KIND, PARTS, QUESTIONS};
 use crate::embedder::{Role, ngram};
 use crate::error::{Error, Result};
 use crate::hash::Digest;
@@ -9,9 +11,10 @@ use crate::plan::Plan;
 use crate::recipe::EmbedderName;
 use crate::source::clean::clean;
 use crate::stage::embed::grams;
+use crate::work::share::Share;
+use arrow_array::ArrayRef;
 use arrow_array::builder::{FixedSizeBinaryBuilder, FixedSizeListBuilder, Int16Builder};
-use arrow_array::{ArrayRef, Int64Array};
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, Schema};
 use std::io::Write;
 use std::sync::Arc;
 
@@ -25,7 +28,7 @@ const ROWS: usize = 512;
 pub struct Embedder {
     dimensions: usize,
     /// Digest of all that its vectors depend on besides their texts.
-    identity: Digest,
+    pub(super) identity: Digest,
     kind: Kind,
 }
 
@@ -86,42 +89,57 @@ pub struct Embedding<'a> {
     /// The columns of text; none for `text` and all that begin with `text_`. Of several the vectors are summed, where a row has a text:
     /// one vector for a text in several languages.
     pub columns: Vec<String>,
+    /// Which part of how many the rows are; none for what their streams say.
+    pub share: Option<Share>,
 }
 
-/// Reads rows (`query`, or `number` or an `id` of digits; columns of text) and writes their vectors, in the same order. Gives the
-/// number of rows.
-pub fn embed(sources: &[Source], mut embedding: Embedding<'_>, out: &mut dyn Write) -> Result<u64> {
+/// Reads rows (`query`, or `number` or an `id` of digits; columns of text) and writes their vectors, in the same order.
+///
+/// # Errors
+///
+/// Streams with other columns of text than the first one, of other questions or of other parts.
+pub fn embed(sources: &[Source], mut embedding: Embedding<'_>, out: &mut dyn Write) -> Result<()> {
+    let own = [(KIND, NAME.to_owned()), (EMBEDDER, embedding.embedder.identity.to_string())];
+    let own = own.into_iter().chain(embedding.share.map(|share| (PARTS, Parts::of(share).to_string())));
+    let mut handed = Handed::new(if embedding.share.is_some() { &[QUESTIONS] } else { &[QUESTIONS, PARTS] });
+    let named = !embedding.columns.is_empty();
     let mut out = Some(out);
     let mut sink: Option<Sink<'_>> = None;
-    let mut rows = 0;
     for source in sources {
         each(source, |event| match event {
             Event::Stream(schema, notes) => {
-                if let Some(out) = out.take() {
-                    if embedding.columns.is_empty() {
-                        let names = schema.fields().iter().map(|field| field.name());
-                        let texts = names.filter(|name| *name == "text" || name.starts_with("text_"));
-                        embedding.columns = texts.cloned().collect();
-                    }
-                    let own = [(KIND, NAME.to_owned()), (EMBEDDER, embedding.embedder.identity.to_string())];
-                    let questions = notes.get(QUESTIONS).map(|digest| (QUESTIONS, digest.to_owned()));
-                    let notes = Notes::new(own.into_iter().chain(questions));
-                    sink = Some(begin(out, embedding.fields()?, notes)?);
+                let handed = handed.add(notes)?;
+                let columns = if named { embedding.columns.clone() } else { texts(schema) };
+                if let (Some(out), Some(handed)) = (out.take(), handed) {
+                    embedding.columns = columns;
+                    sink = Some(begin(out, embedding.fields()?, Notes::new(own.clone().chain(handed)))?);
+                } else if columns != embedding.columns {
+                    let [one, other] = [&embedding.columns, &columns].map(|columns| columns.join(", "));
+                    return Err(Error::new(format!(
+                        "the columns of text are [{other}], those of the first stream [{one}]"
+                    ))
+                    .help("name those that are meant with --text"));
                 }
                 Ok(())
             }
             Event::Rows(piece) => {
                 let Some(sink) = &mut sink else { return Ok(()) };
                 for piece in piece.pieces(ROWS) {
-                    rows += piece.batch.num_rows() as u64;
                     sink.write(embedding.columns(&piece)?)?;
                 }
                 Ok(())
             }
         })?;
     }
-    sink.map_or(Ok(()), Sink::finish)?;
-    Ok(rows)
+    sink.map_or(Ok(()), Sink::finish)
+}
+
+/// The columns of text of rows, where none is named. Their order does not matter to a sum.
+fn texts(schema: &Schema) -> Vec<String> {
+    let names = schema.fields().iter().map(|field| field.name());
+    let mut texts: Vec<String> = names.filter(|name| *name == "text" || name.starts_with("text_")).cloned().collect();
+    texts.sort_unstable();
+    texts
 }
 
 impl Embedding<'_> {
@@ -144,12 +162,10 @@ impl Embedding<'_> {
 
     /// The columns of the output, of a piece of the input.
     fn columns(&self, piece: &Piece<'_>) -> Result<Vec<ArrayRef>> {
-        let numbers: Vec<u32> = match self.role {
-            Role::Query if piece.batch.column_by_name("query").is_some() => piece.small("query")?,
-            Role::Query => (0..piece.batch.num_rows()).map(|row| (piece.before + row as u64) as u32).collect(),
+        let numbers = integers(match self.role {
+            Role::Query => piece.queries()?,
             Role::Passage => piece.numbers()?,
-        };
-        let numbers = Arc::new(Int64Array::from_iter_values(numbers.into_iter().map(i64::from))) as ArrayRef;
+        });
         let d = self.embedder.dimensions;
         if let [column] = self.columns.as_slice() {
             let vectors = self.vectors(&piece.texts(column)?)?;

@@ -14,7 +14,8 @@
 //! that was done twice counts once.
 //!
 //! The notes of a stream (metadata of its schema) say what it holds, and which parts. An engine that drops them loses the checks that rest
-//! on them, and nothing else: what a merge cannot do without is then said on the command line.
+//! on them, and nothing else: what a merge cannot do without is then said on the command line. Parts are said once, where rows are made,
+//! and handed on from step to step; what nothing says is not known, and the last merge refuses it.
 //!
 //! What comes back into a build is a collection of the passages that any list names ([`narrow`]). The head of each question's ranking is the
 //! same in it as in the whole, and [`check`](mod@check) proves that a build takes no more than that: so its prompts are the same, and all that reads
@@ -24,10 +25,12 @@ pub mod apart;
 pub mod check;
 pub mod columns;
 pub mod embed;
+pub mod merge;
 pub mod narrow;
 pub mod part;
 pub mod queries;
 pub mod rows;
+pub mod said;
 pub mod sample;
 pub mod stream;
 pub mod topk;

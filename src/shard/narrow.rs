@@ -3,10 +3,12 @@
 //! The first of a question's list are the same among these passages as among all: a build that reads no further than the lists
 //! reach makes the same prompts from the narrowed collection.
 
+use super::PARTS;
 use super::stream::{Event, Sink, Source, begin, each, rows};
 use super::topk::Lists;
 use crate::error::{Error, Result};
 use arrow_array::BooleanArray;
+use arrow_schema::{Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -22,27 +24,28 @@ impl Named {
         Named { numbers: lists.lists.values().flatten().map(|(_, number)| *number).collect() }
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.numbers.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.numbers.is_empty()
-    }
-
-    /// Writes those rows of a part (`number`, or an `id` of digits, and any columns) that are named, as they are. Gives their number.
-    pub fn stream(&self, passages: &[Source], out: &mut dyn Write) -> Result<u64> {
+    /// Writes those rows of a part (`number`, or an `id` of digits, and any columns) that are named, as they are.
+    ///
+    /// # Errors
+    ///
+    /// Streams with other columns than the first one.
+    pub fn stream(&self, passages: &[Source], out: &mut dyn Write) -> Result<()> {
         let mut out = Some(out);
         let mut sink: Option<Sink<'_>> = None;
-        let mut kept = 0;
+        let mut first: Option<SchemaRef> = None;
         for source in passages {
             each(source, |event| match event {
                 Event::Stream(schema, notes) => {
+                    let first = first.get_or_insert_with(|| schema.clone());
+                    if columns(first) != columns(schema) {
+                        let [one, other] = [first, schema].map(|schema| columns(schema).join(", "));
+                        return Err(Error::new(format!("the columns are {other}; those of the first stream {one}"))
+                            .help("give all shards the same columns in the same order, or narrow each alone"));
+                    }
                     if let Some(out) = out.take() {
                         let fields = schema.fields().iter().map(|field| field.as_ref().clone()).collect();
-                        sink = Some(begin(out, fields, notes.clone())?);
+                        // What is left is no part of the collection.
+                        sink = Some(begin(out, fields, notes.clone().without(PARTS))?);
                     }
                     Ok(())
                 }
@@ -52,7 +55,6 @@ impl Named {
                         piece.numbers()?.iter().map(|number| Some(self.numbers.contains(number))).collect();
                     let batch = filter_record_batch(&piece.batch, &named)
                         .map_err(|e| Error::new(e.to_string()).at(piece.rows()))?;
-                    kept += batch.num_rows() as u64;
                     match batch.num_rows() {
                         0 => Ok(()),
                         _ => sink.write(batch.columns().to_vec()).map_err(|e| e.at(piece.rows())),
@@ -60,8 +62,7 @@ impl Named {
                 }
             })?;
         }
-        sink.map_or(Ok(()), Sink::finish)?;
-        Ok(kept)
+        sink.map_or(Ok(()), Sink::finish)
     }
 
     /// Writes all named passages as a collection: lines `number<TAB>passage`, by number.
@@ -69,7 +70,7 @@ impl Named {
     /// # Errors
     ///
     /// One that is nowhere, and one with two texts.
-    pub fn lines(&self, passages: &[Source], column: &str, out: &mut dyn Write) -> Result<u64> {
+    pub fn lines(&self, passages: &[Source], column: &str, out: &mut dyn Write) -> Result<()> {
         let mut texts: BTreeMap<u32, String> = BTreeMap::new();
         for source in passages {
             rows(source, |piece| {
@@ -94,9 +95,13 @@ impl Named {
             return Err(Error::new(format!("{n} passages that the lists name are nowhere: the first is {first}"))
                 .help("name the streams of all shards"));
         }
-        write_lines(texts.iter().map(|(number, text)| (*number, text.as_str())), out)?;
-        Ok(texts.len() as u64)
+        write_lines(texts.iter().map(|(number, text)| (*number, text.as_str())), out)
     }
+}
+
+/// Names and types, in order.
+fn columns(schema: &Schema) -> Vec<String> {
+    schema.fields().iter().map(|field| format!("{} ({})", field.name(), field.data_type())).collect()
 }
 
 /// Writes a collection: lines `number<TAB>passage`. A passage is cleaned first, so it has no line feed.

@@ -1,7 +1,5 @@
 //! Which parts of how many: `3,5/16`. Streams say which parts they hold, so that one that was lost is missed.
 
-use super::PARTS;
-use super::stream::Notes;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::work::share::Share;
@@ -14,6 +12,12 @@ pub fn stretch(share: Share, total: u64) -> (u64, u64) {
     let at = |number: u32| (u128::from(total) * u128::from(number) / u128::from(share.of)) as u64;
     (at(share.part - 1), at(share.part))
 }
+
+/// The one share that is all.
+pub const WHOLE: Share = Share { part: 1, of: 1 };
+
+/// So many missing parts are named.
+const NAMED: usize = 20;
 
 /// Several parts of the same whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,26 +41,14 @@ impl Parts {
         Ok(self)
     }
 
-    /// Those that are not in.
-    pub fn missing(&self) -> Vec<u32> {
-        (1..=self.of).filter(|n| !self.numbers.contains(n)).collect()
+    /// The first of them.
+    pub fn first(&self) -> u32 {
+        self.numbers.first().copied().unwrap_or(1)
     }
 
-    /// Adds those that a stream says it holds. Who knows all parts must know those of every stream: one that does not say it makes
-    /// `all` unknown for good.
-    pub fn gather(all: &mut Option<Parts>, silent: &mut bool, notes: &Notes) -> Result<()> {
-        match notes.get(PARTS) {
-            None => (*all, *silent) = (None, true),
-            Some(_) if *silent => {}
-            Some(parts) => {
-                let own: Parts = parts.parse()?;
-                *all = Some(match all.take() {
-                    Some(before) => before.with(own)?,
-                    None => own,
-                });
-            }
-        }
-        Ok(())
+    /// How many are not in.
+    pub fn missing(&self) -> u32 {
+        self.of - self.numbers.len() as u32
     }
 
     /// Fails if some are not in, or if it is not known.
@@ -65,15 +57,15 @@ impl Parts {
             return Err(Error::new(
                 "whether a shard is missing is not known: a stream does not say which parts it holds",
             )
-            .help("write shards with --part I/N; what only hands on rows (as an engine may) loses it"));
+            .help("make rows or shards with --part I/N (1/1 for one that is all); what only hands on rows (as an engine may) loses it"));
         };
-        let missing = parts.missing();
-        if missing.is_empty() {
+        let (n, of) = (parts.missing(), parts.of);
+        if n == 0 {
             return Ok(());
         }
-        let first: Vec<String> = missing.iter().take(20).map(u32::to_string).collect();
-        let more = if missing.len() > first.len() { ", ..." } else { "" };
-        let (n, of) = (missing.len(), parts.of);
+        let first = (1..=of).filter(|part| !parts.numbers.contains(part)).take(NAMED);
+        let first: Vec<String> = first.map(|part| part.to_string()).collect();
+        let more = if n as usize > NAMED { ", ..." } else { "" };
         Err(Error::new(format!("{n} of {of} shards are missing: {}{more}", first.join(", ")))
             .help("do those, and merge again"))
     }

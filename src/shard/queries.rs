@@ -1,5 +1,6 @@
 //! The queries of a search, all of which every shard's worker holds.
 
+use super::said::Said;
 use super::stream::{Event, Source, each};
 use super::{EMBEDDER, QUESTIONS};
 use crate::error::{Error, Result};
@@ -16,30 +17,22 @@ pub struct Queries {
     pub vectors: Vectors,
     /// Digest of numbers and vectors.
     pub digest: Digest,
-    /// What they are the queries of, if their stream says so.
-    pub questions: Option<String>,
-    /// What made their vectors, if their stream says so.
-    pub embedder: Option<String>,
+    /// What their streams say: what they are the queries of, and what made their vectors.
+    pub said: Said,
 }
 
 impl Queries {
     /// Reads columns `query` (a number; left out, rows are counted from 0) and `vector`.
     pub fn read(source: &Source) -> Result<Queries> {
         let mut all: BTreeMap<u32, Vec<i16>> = BTreeMap::new();
-        let (mut dimensions, mut questions, mut embedder) = (0, None, None);
+        let mut dimensions = 0;
+        let mut said = Said::new(None, &[QUESTIONS, EMBEDDER]);
         each(source, |event| {
             let piece = match event {
-                Event::Stream(_, notes) => {
-                    questions = notes.get(QUESTIONS).map(str::to_owned);
-                    embedder = notes.get(EMBEDDER).map(str::to_owned);
-                    return Ok(());
-                }
+                Event::Stream(_, notes) => return said.add(notes),
                 Event::Rows(piece) => piece,
             };
-            let numbers = match piece.batch.column_by_name("query") {
-                Some(_) => piece.small("query")?,
-                None => (0..piece.batch.num_rows() as u32).map(|n| piece.before as u32 + n).collect(),
-            };
+            let numbers = piece.queries()?;
             let vectors = piece.vectors()?;
             for (row, number) in numbers.iter().enumerate() {
                 let vector = vectors.row(row).to_vec();
@@ -63,6 +56,6 @@ impl Queries {
             data.iter().flat_map(|x| x.to_le_bytes()).collect(),
         ];
         let digest = Digest::of_parts(bytes.iter().map(Vec::as_slice));
-        Ok(Queries { numbers, vectors: Vectors { dimensions, data }, digest, questions, embedder })
+        Ok(Queries { numbers, vectors: Vectors { dimensions, data }, digest, said })
     }
 }

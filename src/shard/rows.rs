@@ -1,13 +1,13 @@
 //! A collection's files of lines as rows: of one language, or of several side by side.
 
 use super::PARTS;
-use super::part::Parts;
-use super::stream::{Notes, begin};
+use super::part::{Parts, WHOLE};
+use super::stream::{Notes, begin, integers};
 use crate::error::{Error, Result};
 use crate::source::clean::clean;
-use crate::source::collection::{MAX_LINE, count, split};
+use crate::source::collection::{MAX_LINE, NO_TEXT, REPEATED, count, split};
 use crate::work::share::Share;
-use arrow_array::{ArrayRef, Int64Array, StringArray};
+use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{DataType, Field};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -58,12 +58,8 @@ impl Lines {
             let ended = self.line.pop_if(|byte| *byte == b'\n').is_some();
             if !ended && self.line.len() > MAX_LINE {
                 self.reader.skip_until(b'\n').map_err(fault)?;
-                self.drop("line longer than 1 MiB");
-                continue;
             }
-            let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line);
-            let line = if self.lines == 1 { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line) } else { line };
-            let (number, passage) = match split(line) {
+            let (number, passage) = match split(&self.line, self.lines == 1) {
                 Ok(sound) => sound,
                 Err(reason) => {
                     self.drop(reason);
@@ -72,7 +68,7 @@ impl Lines {
             };
             if let Some(last) = self.last.filter(|last| number <= *last) {
                 if number == last {
-                    self.drop("duplicate pid");
+                    self.drop(REPEATED);
                     continue;
                 }
                 return Err(Error::new(format!(
@@ -82,7 +78,7 @@ impl Lines {
                 .help("sort the file by number, or let an engine make the rows"));
             }
             let Ok(passage) = std::str::from_utf8(passage) else {
-                self.drop("bad UTF-8");
+                self.drop(NO_TEXT);
                 continue;
             };
             self.last = Some(number);
@@ -98,38 +94,34 @@ impl Lines {
     }
 }
 
-/// What was made of files.
-pub struct Made {
-    /// Rows.
-    pub rows: u64,
-    /// Lines that were refused: by file and reason, how many and the first.
-    pub dropped: Vec<(PathBuf, String, u64, String)>,
-}
+/// Lines that were refused: by file and reason, how many and the first.
+pub type Dropped = Vec<(PathBuf, String, u64, String)>;
 
-/// Writes the share of files as rows: `number`, and a column of text for each file; of the passages that all of them hold.
+/// Writes the share of files as rows: `number`, and a column of text for each file; of the passages that all of them hold. Without a share
+/// all of them, and nothing is noted: whether the files are all of a collection is not known.
 ///
 /// # Errors
 ///
 /// A file whose lines do not ascend.
-pub fn write(files: &[(String, PathBuf)], share: Share, out: &mut dyn Write) -> Result<Made> {
-    let mut all = files.iter().map(|(_, path)| Lines::open(path, share)).collect::<Result<Vec<_>>>()?;
+pub fn write(files: &[(String, PathBuf)], share: Option<Share>, out: &mut dyn Write) -> Result<Dropped> {
+    let own = share.unwrap_or(WHOLE);
+    let mut all = files.iter().map(|(_, path)| Lines::open(path, own)).collect::<Result<Vec<_>>>()?;
     let mut fields = vec![Field::new("number", DataType::Int64, false)];
     fields.extend(files.iter().map(|(column, _)| Field::new(column, DataType::Utf8, false)));
-    let mut sink = begin(out, fields, Notes::new([(PARTS, Parts::of(share).to_string())]))?;
-    let mut rows = 0;
-    let (mut numbers, mut texts): (Vec<i64>, Vec<Vec<String>>) = (Vec::new(), vec![Vec::new(); files.len()]);
-    let mut flush = |numbers: &mut Vec<i64>, texts: &mut [Vec<String>]| -> Result<()> {
+    let parts = share.map(|share| (PARTS, Parts::of(share).to_string()));
+    let mut sink = begin(out, fields, Notes::new(parts))?;
+    let (mut numbers, mut texts): (Vec<u32>, Vec<Vec<String>>) = (Vec::new(), vec![Vec::new(); files.len()]);
+    let mut flush = |numbers: &mut Vec<u32>, texts: &mut [Vec<String>]| -> Result<()> {
         if numbers.is_empty() {
             return Ok(());
         }
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(std::mem::take(numbers)))];
+        let mut columns: Vec<ArrayRef> = vec![integers(std::mem::take(numbers))];
         columns
             .extend(texts.iter_mut().map(|column| -> ArrayRef { Arc::new(StringArray::from(std::mem::take(column))) }));
         sink.write(columns)
     };
     while let Some((number, row)) = together(&mut all)? {
-        rows += 1;
-        numbers.push(i64::from(number));
+        numbers.push(number);
         texts.iter_mut().zip(row).for_each(|(column, text)| column.push(text));
         if numbers.len() == ROWS {
             flush(&mut numbers, &mut texts)?;
@@ -141,7 +133,7 @@ pub fn write(files: &[(String, PathBuf)], share: Share, out: &mut dyn Write) -> 
         let path = lines.path;
         lines.dropped.into_iter().map(move |(reason, (n, first))| (path.clone(), reason, n, first))
     });
-    Ok(Made { rows, dropped: dropped.collect() })
+    Ok(dropped.collect())
 }
 
 /// The next number that all files hold, with its texts.

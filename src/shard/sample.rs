@@ -1,15 +1,16 @@
 //! The sample of a collection: drawn from parts of it, and merged. A passage is drawn for the mix of its number alone, so the samples
 //! of parts hold the sample of the whole.
 
-use super::part::{Parts, stretch};
-use super::stream::{Event, Notes, Piece, Source, begin, each, rows};
-use super::{KEY, KIND, PARTS, SIZE};
+use super::part::{Parts, WHOLE, stretch};
+use super::said::Said;
+use super::stream::{Event, Piece, Source, begin, each, integers};
+use super::{KEY, SIZE};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::seed::mix;
 use crate::source::collection::{Drawing, Sampling};
 use crate::work::share::Share;
-use arrow_array::{ArrayRef, Int64Array, StringArray};
+use arrow_array::StringArray;
 use arrow_schema::{DataType, Field};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -31,20 +32,22 @@ pub struct Drawn {
     pub lines: u64,
     /// Those that were refused: by reason, how many and the place of the first in the part.
     pub dropped: BTreeMap<String, (u64, String)>,
+    /// The parts that it is, if that is known.
+    parts: Option<Parts>,
 }
 
 impl Drawn {
-    fn of(drawing: Drawing) -> Drawn {
+    fn of(drawing: Drawing, parts: Option<Parts>) -> Drawn {
         let Drawing { kept, lines, dropped, .. } = drawing.end();
-        Drawn { kept: kept.into_iter().map(|(key, (text, _))| (key, text)).collect(), lines, dropped }
+        Drawn { kept: kept.into_iter().map(|(key, (text, _))| (key, text)).collect(), lines, dropped, parts }
     }
 }
 
-/// Draws from a share of a file of lines `number<TAB>passage`: the lines that begin in its share of the bytes.
-pub fn lines(path: &Path, share: Share, sampling: &Sampling) -> Result<Drawn> {
+/// Draws from a share of a file of lines `number<TAB>passage`: the lines that begin in its share of the bytes. Without one, from all of it.
+pub fn lines(path: &Path, share: Option<Share>, sampling: &Sampling) -> Result<Drawn> {
     let fault = |e: std::io::Error| Error::io("cannot read", path, e);
     let mut file = File::open(path).map_err(|e| Error::io("cannot open", path, e))?;
-    let (from, to) = stretch(share, file.metadata().map_err(fault)?.len());
+    let (from, to) = stretch(share.unwrap_or(WHOLE), file.metadata().map_err(fault)?.len());
     // A line that begins at `from` has a line feed before it: the search for it begins there.
     file.seek(SeekFrom::Start(from.saturating_sub(1))).map_err(fault)?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
@@ -70,15 +73,20 @@ pub fn lines(path: &Path, share: Share, sampling: &Sampling) -> Result<Drawn> {
             break;
         }
     }
-    Ok(Drawn::of(drawing))
+    Ok(Drawn::of(drawing, share.map(Parts::of)))
 }
 
-/// Draws from rows: `number`, or an `id` of digits, and `text`.
-pub fn stream(sources: &[Source], sampling: &Sampling) -> Result<Drawn> {
+/// Draws from rows: `number`, or an `id` of digits, and `text`. Without a share, the parts are those that the rows say.
+pub fn stream(sources: &[Source], share: Option<Share>, sampling: &Sampling) -> Result<Drawn> {
     let mut drawing = Drawing::within(sampling);
+    let mut said = Said::new(None, &[]).of(share);
     let mut line = Vec::new();
     for source in sources {
-        rows(source, |piece| {
+        each(source, |event| {
+            let piece = match event {
+                Event::Stream(_, notes) => return said.add(notes),
+                Event::Rows(piece) => piece,
+            };
             for (number, text) in piece.numbers()?.into_iter().zip(piece.texts("text")?) {
                 line.clear();
                 line.extend_from_slice(number.to_string().as_bytes());
@@ -89,7 +97,7 @@ pub fn stream(sources: &[Source], sampling: &Sampling) -> Result<Drawn> {
             Ok(())
         })?;
     }
-    Ok(Drawn::of(drawing))
+    Ok(Drawn::of(drawing, said.parts().cloned()))
 }
 
 fn fields() -> Vec<Field> {
@@ -105,59 +113,68 @@ type Kept = BTreeMap<(u64, u32), (u32, String)>;
 
 /// The sample of all parts that were merged so far.
 pub struct Sample {
-    sampling: Sampling,
     kept: Kept,
-    /// The parts that are in; none where a stream does not say it.
-    pub parts: Option<Parts>,
+    /// What the streams say.
+    pub said: Said,
+}
+
+/// How samples are drawn, as streams say it.
+fn said(sampling: Option<Sampling>) -> Said {
+    let (size, key) = sampling.map(|sampling| (sampling.size.to_string(), sampling.key.to_string())).unzip();
+    Said::new(Some(NAME), &[SIZE, KEY]).with(SIZE, size).with(KEY, key)
 }
 
 impl Sample {
-    /// That of a part.
-    pub fn of(drawn: Drawn, share: Share, sampling: Sampling) -> Sample {
-        let kept = drawn.kept.into_iter().map(|(key, text)| (key, (share.part, text))).collect();
-        Sample { sampling, kept, parts: Some(Parts::of(share)) }
+    /// Nothing yet. `given`: how it is drawn, where the streams do not say it.
+    pub fn new(given: Option<Sampling>) -> Sample {
+        Sample { kept: Kept::new(), said: said(given) }
     }
 
-    /// Merges streams, in any order. `given`: what was asked for, where the streams do not say it.
+    /// That of a part.
+    pub fn of(drawn: Drawn, sampling: Sampling) -> Sample {
+        let part = drawn.parts.as_ref().map_or(1, Parts::first);
+        let kept = drawn.kept.into_iter().map(|(key, text)| (key, (part, text))).collect();
+        Sample { kept, said: said(Some(sampling)).with_parts(drawn.parts) }
+    }
+
+    /// Merges streams, in any order.
     ///
     /// # Errors
     ///
     /// Streams that were drawn otherwise, and a number with two texts in one part.
-    pub fn merge(sources: &[Source], given: Option<Sampling>) -> Result<Sample> {
-        let mut sampling = given;
-        let mut kept = Kept::new();
-        let (mut parts, mut silent): (Option<Parts>, bool) = (None, false);
+    pub fn merge(sources: &[Source]) -> Result<Sample> {
+        let mut sample = Sample::new(None);
         for source in sources {
-            each(source, |event| match event {
-                Event::Stream(_, notes) => {
-                    if let Some(kind) = notes.get(KIND).filter(|kind| *kind != NAME) {
-                        fail!("a stream of {kind} is no sample");
-                    }
-                    if let Some(own) = said(notes)? {
-                        if sampling.is_some_and(|known| known != own) {
-                            return Err(Error::new("samples that were drawn otherwise cannot be merged")
-                                .help("draw all of them by the same recipe and seed"));
-                        }
-                        sampling = Some(own);
-                    }
-                    Parts::gather(&mut parts, &mut silent, notes)
-                }
-                Event::Rows(piece) => {
-                    let Some(sampling) = &sampling else {
-                        return Err(Error::new("the streams do not say how they were drawn")
-                            .help("name the recipe with --recipe, and --seed if it was another"));
-                    };
-                    take(&piece, sampling, &mut kept)
-                }
-            })?;
+            each(source, |event| sample.take(event))?;
         }
-        let Some(sampling) = sampling else { fail!("no sample is there, and nothing says how it is drawn") };
-        Ok(Sample { sampling, kept, parts })
+        sample.done()
     }
 
-    /// Passages that are in.
-    pub fn passages(&self) -> usize {
-        self.kept.len()
+    /// Takes in what a source holds, one after the other.
+    pub fn take(&mut self, event: Event<'_>) -> Result<()> {
+        match event {
+            Event::Stream(_, notes) => self.said.add(notes),
+            Event::Rows(piece) => {
+                let sampling = self.sampling()?;
+                take(&piece, &sampling, &mut self.kept)
+            }
+        }
+    }
+
+    /// All streams are in.
+    pub fn done(self) -> Result<Sample> {
+        self.sampling().map(|_| self)
+    }
+
+    fn sampling(&self) -> Result<Sampling> {
+        let (Some(size), Some(key)) = (self.said.get(SIZE), self.said.get(KEY)) else {
+            return Err(Error::new("the streams do not say how they were drawn")
+                .help("name the recipe with --recipe, and --seed if it was another"));
+        };
+        match (size.parse(), key.parse()) {
+            (Ok(size), Ok(key)) => Ok(Sampling { size, ..Sampling::new(key) }),
+            _ => fail!("the stream says it is a sample of {size:?} passages by key {key:?}"),
+        }
     }
 
     /// Number and passage, by mix.
@@ -167,16 +184,11 @@ impl Sample {
 
     /// Writes it as a stream: `number`, `text`, and the `part` it stands in.
     pub fn write(&self, out: &mut dyn Write) -> Result<()> {
-        let own =
-            [(KIND, NAME.to_owned()), (SIZE, self.sampling.size.to_string()), (KEY, self.sampling.key.to_string())];
-        let parts = self.parts.as_ref().map(|parts| (PARTS, parts.to_string()));
-        let mut sink = begin(out, fields(), Notes::new(own.into_iter().chain(parts)))?;
+        let mut sink = begin(out, fields(), self.said.notes())?;
         let rows: Vec<_> = self.kept.iter().collect();
         for rows in rows.chunks(ROWS) {
-            let integers =
-                |all: Vec<u32>| -> ArrayRef { Arc::new(Int64Array::from_iter_values(all.into_iter().map(i64::from))) };
-            let numbers = integers(rows.iter().map(|((_, number), _)| *number).collect());
-            let parts = integers(rows.iter().map(|(_, (part, _))| *part).collect());
+            let numbers = integers(rows.iter().map(|((_, number), _)| *number));
+            let parts = integers(rows.iter().map(|(_, (part, _))| *part));
             let texts = StringArray::from_iter_values(rows.iter().map(|(_, (_, text))| text));
             sink.write(vec![numbers, Arc::new(texts), parts])?;
         }
@@ -204,13 +216,4 @@ fn take(piece: &Piece<'_>, sampling: &Sampling, kept: &mut Kept) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// How a stream says its sample was drawn.
-fn said(notes: &Notes) -> Result<Option<Sampling>> {
-    let (Some(size), Some(key)) = (notes.get(SIZE), notes.get(KEY)) else { return Ok(None) };
-    match (size.parse(), key.parse()) {
-        (Ok(size), Ok(key)) => Ok(Some(Sampling { size, ..Sampling::new(key) })),
-        _ => fail!("the stream says it is a sample of {size:?} passages by key {key:?}"),
-    }
 }

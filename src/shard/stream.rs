@@ -4,7 +4,7 @@ use super::FINISHED;
 use crate::error::{Error, Result};
 pub use crate::stream::Sink;
 use crate::stream::Stream;
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{Field, Metadata, Schema, SchemaRef};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -56,6 +56,12 @@ impl Notes {
         Notes(pairs.into_iter().collect())
     }
 
+    /// These but one.
+    pub fn without(mut self, key: &str) -> Notes {
+        self.0.remove(key);
+        self
+    }
+
     /// A note.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
@@ -70,8 +76,6 @@ pub struct Piece<'a> {
     pub before: u64,
     /// The source.
     pub source: &'a str,
-    /// What the stream's schema says.
-    pub notes: &'a Notes,
 }
 
 impl Piece<'_> {
@@ -91,7 +95,6 @@ impl Piece<'_> {
             batch: self.batch.slice(first, rows.min(self.batch.num_rows() - first)),
             before: self.before + first as u64,
             source: self.source,
-            notes: self.notes,
         })
     }
 }
@@ -130,7 +133,7 @@ pub fn each(source: &Source, mut take: impl FnMut(Event<'_>) -> Result<()>) -> R
         for batch in stream {
             let batch = batch.map_err(|e| fault(e, before))?;
             let rows = batch.num_rows() as u64;
-            take(Event::Rows(Piece { batch, before, source: &name, notes: &notes }))?;
+            take(Event::Rows(Piece { batch, before, source: &name }))?;
             before += rows;
         }
         let more = input.fill_buf().map_err(|e| fault(format!("cannot be read: {e}"), before))?;
@@ -140,11 +143,9 @@ pub fn each(source: &Source, mut take: impl FnMut(Event<'_>) -> Result<()>) -> R
     }
 }
 
-/// What a source says it holds, in the notes of its first stream.
-pub fn kind(source: &Source) -> Result<Option<String>> {
-    let stream = Stream::open(BufReader::new(source.open()?));
-    let stream = stream.map_err(|e| Error::new(e).at(source.name()).help(FINISHED))?;
-    Ok(stream.schema().metadata().get(super::KIND).cloned())
+/// A column of numbers, as streams have them.
+pub fn integers(numbers: impl IntoIterator<Item = u32>) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(numbers.into_iter().map(i64::from)))
 }
 
 /// Begins a stream of these columns and notes.

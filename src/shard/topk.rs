@@ -1,9 +1,9 @@
 //! The nearest passages of every query: of one shard, and of all by merging the shards' lists.
 
-use super::part::Parts;
 use super::queries::Queries;
+use super::said::Said;
 use super::stream::{Event, Notes, Piece, Sink, Source, begin, each};
-use super::{EMBEDDER, K, KIND, PARTS, QUERIES, QUESTIONS};
+use super::{EMBEDDER, K, QUERIES, QUESTIONS};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::index::{self, Gather};
@@ -62,10 +62,9 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn notes(k: usize, queries: Option<String>, questions: Option<String>, parts: Option<String>) -> Notes {
-    let pairs = [(QUERIES, queries), (QUESTIONS, questions), (PARTS, parts)];
-    let given = pairs.into_iter().filter_map(|(key, value)| Some((key, value?)));
-    Notes::new([(KIND, NAME.to_owned()), (K, k.to_string())].into_iter().chain(given))
+/// What lists say of themselves. Lists of one length, for the same queries, whose vectors and those of the passages one embedder made.
+fn said() -> Said {
+    Said::new(Some(NAME), &[K, QUERIES, QUESTIONS, EMBEDDER])
 }
 
 /// What a shard is searched for.
@@ -76,31 +75,27 @@ pub struct Search<'a> {
     pub k: usize,
     /// By query, the passages that no list may hold, ascending.
     pub apart: &'a BTreeMap<u32, Vec<u32>>,
-    /// Which shard of how many this is.
-    pub share: Share,
+    /// Which shard of how many this is, if not what the passages say.
+    pub share: Option<Share>,
 }
 
 impl Search<'_> {
     /// Reads a shard of passages (`number`, or an `id` of digits; `vector`) and writes the `k` best of each query: `query`, `score`,
-    /// `number`. Gives the number of passages.
+    /// `number`.
     ///
     /// Holds the lists and a block of passages. Runs on the ambient rayon pool.
-    pub fn run(&self, passages: &[Source], out: &mut dyn Write) -> Result<usize> {
+    pub fn run(&self, passages: &[Source], out: &mut dyn Write) -> Result<()> {
         check_k(self.k)?;
         let queries = self.queries;
         let apart: Vec<&[u32]> =
             queries.numbers.iter().map(|query| self.apart.get(query).map_or(&[][..], Vec::as_slice)).collect();
         // So many of the best may be left out; the k best of the others are then among these.
-        let mut gather = Gather::each(&queries.vectors, |query| self.k + apart[query].len())?;
+        let mut gather = Gather::new(&queries.vectors, |query| self.k + apart[query].len())?;
+        let of = |key: &str| queries.said.get(key).map(str::to_owned);
+        let mut shard = Said::new(None, &[EMBEDDER]).with(EMBEDDER, of(EMBEDDER)).of(self.share);
         for source in passages {
             each(source, |event| match event {
-                Event::Stream(_, notes) => match (&queries.embedder, notes.get(EMBEDDER)) {
-                    (Some(one), Some(other)) if one != other => {
-                        Err(Error::new("the vectors of queries and passages are not of the same embedder")
-                            .help("embed both by the same recipe, with the same model and runtime"))
-                    }
-                    _ => Ok(()),
-                },
+                Event::Stream(_, notes) => shard.add(notes),
                 Event::Rows(piece) => {
                     for piece in piece.pieces(ROWS) {
                         gather.take(&piece.numbers()?, &piece.vectors()?).map_err(|e| e.at(piece.rows()))?;
@@ -109,17 +104,20 @@ impl Search<'_> {
                 }
             })?;
         }
-        let found = gather.passages();
-        let parts = Some(Parts::of(self.share).to_string());
-        let notes = notes(self.k, Some(queries.digest.to_string()), queries.questions.clone(), parts);
+        let said = said()
+            .with(K, Some(self.k.to_string()))
+            .with(QUERIES, Some(queries.digest.to_string()))
+            .with(QUESTIONS, of(QUESTIONS))
+            .with(EMBEDDER, shard.get(EMBEDDER).map(str::to_owned))
+            .with_parts(shard.parts().cloned());
+        let notes = said.notes();
         let mut lists = Rows::new(out, notes)?;
         for ((query, mut list), apart) in queries.numbers.iter().zip(gather.lists()).zip(apart) {
             list.retain(|(_, number)| apart.binary_search(number).is_err());
             list.truncate(self.k);
             lists.list(*query, &list)?;
         }
-        lists.finish()?;
-        Ok(found)
+        lists.finish()
     }
 }
 
@@ -133,47 +131,63 @@ pub fn check_k(k: usize) -> Result<()> {
 
 /// The lists of all queries, merged from those of shards.
 pub struct Lists {
-    /// Passages of a list, at most.
-    pub k: usize,
-    /// By query, its best passages in order.
+    /// By query, its best passages in order; while streams are taken in, some more in any order.
     pub lists: BTreeMap<u32, Vec<(i32, u32)>>,
-    /// Which queries were asked, as the streams say.
-    pub queries: Option<String>,
-    /// What they are the queries of.
-    pub questions: Option<String>,
-    /// The parts that are in.
-    pub parts: Option<Parts>,
+    /// What the streams say.
+    pub said: Said,
 }
 
 impl Lists {
-    /// Merges streams of `query`, `score` and `number`, in any order of rows and streams. `k`: where the streams do not say it.
+    /// None yet. `k`: passages of a list, where the streams do not say it.
+    pub fn new(k: Option<usize>) -> Result<Lists> {
+        k.map_or(Ok(()), check_k)?;
+        Ok(Lists { lists: BTreeMap::new(), said: said().with(K, k.map(|k| k.to_string())) })
+    }
+
+    /// Merges streams of `query`, `score` and `number`, in any order of rows and streams.
     ///
     /// # Errors
     ///
     /// Streams of other queries or list lengths, and a number that has two scores for one query.
-    pub fn merge(sources: &[Source], k: Option<usize>) -> Result<Lists> {
-        if let Some(k) = k {
-            check_k(k)?;
-        }
-        let mut said = Said { k, ..Said::default() };
-        let mut pending: BTreeMap<u32, Vec<(i32, u32)>> = BTreeMap::new();
+    pub fn merge(sources: &[Source]) -> Result<Lists> {
+        let mut lists = Lists::new(None)?;
         for source in sources {
-            each(source, |event| match event {
-                Event::Stream(_, notes) => said.add(notes),
-                Event::Rows(piece) => add(&piece, said.k()?, &mut pending),
-            })?;
+            each(source, |event| lists.take(event))?;
         }
-        let k = said.k()?;
-        for (query, list) in &mut pending {
+        lists.done()
+    }
+
+    /// Takes in what a source holds, one after the other.
+    pub fn take(&mut self, event: Event<'_>) -> Result<()> {
+        match event {
+            Event::Stream(_, notes) => self.said.add(notes),
+            Event::Rows(piece) => add(&piece, self.k()?, &mut self.lists),
+        }
+    }
+
+    /// All streams are in: cuts and sorts the lists.
+    pub fn done(mut self) -> Result<Lists> {
+        let k = self.k()?;
+        for (query, list) in &mut self.lists {
             compact(*query, list, k)?;
         }
-        Ok(Lists { k, lists: pending, queries: said.queries, questions: said.questions, parts: said.parts })
+        Ok(self)
+    }
+
+    /// Passages of a list, at most.
+    pub fn k(&self) -> Result<usize> {
+        let Some(k) = self.said.get(K) else {
+            return Err(Error::new("the streams do not say how long their lists are").help("say it with -k N"));
+        };
+        match k.parse() {
+            Ok(k @ 1..=MOST) => Ok(k),
+            _ => fail!("the stream says its lists have up to {k:?} passages"),
+        }
     }
 
     /// Writes them as one stream.
     pub fn write(&self, out: &mut dyn Write) -> Result<()> {
-        let parts = self.parts.as_ref().map(Parts::to_string);
-        let mut rows = Rows::new(out, notes(self.k, self.queries.clone(), self.questions.clone(), parts))?;
+        let mut rows = Rows::new(out, self.said.notes())?;
         for (query, list) in &self.lists {
             rows.list(*query, list)?;
         }
@@ -202,50 +216,4 @@ fn compact(query: u32, list: &mut Vec<(i32, u32)>, k: usize) -> Result<()> {
         Error::new(format!("query {query}: {conflict}")).help("search the shard again that was made of other vectors")
     })?;
     Ok(())
-}
-
-/// What the streams say of themselves.
-#[derive(Default)]
-struct Said {
-    k: Option<usize>,
-    queries: Option<String>,
-    questions: Option<String>,
-    parts: Option<Parts>,
-    /// Of the streams so far, does one not say which parts it holds?
-    silent: bool,
-}
-
-impl Said {
-    fn k(&self) -> Result<usize> {
-        self.k.ok_or_else(|| Error::new("the streams do not say how long their lists are").help("say it with -k N"))
-    }
-
-    fn add(&mut self, notes: &Notes) -> Result<()> {
-        if let Some(kind) = notes.get(KIND).filter(|kind| *kind != NAME) {
-            fail!("a stream of {kind} is no list of the nearest");
-        }
-        if let Some(k) = notes.get(K) {
-            let own = k.parse().ok().filter(|k| (1..=MOST).contains(k));
-            let Some(own) = own else { fail!("the stream says its lists have up to {k:?} passages") };
-            if self.k.is_some_and(|k| k != own) {
-                return Err(Error::new(format!(
-                    "lists of {} and of {own} passages cannot be merged",
-                    self.k.unwrap_or(0)
-                ))
-                .help("search all shards with the same -k"));
-            }
-            self.k = Some(own);
-        }
-        for (own, key) in [(&mut self.queries, QUERIES), (&mut self.questions, QUESTIONS)] {
-            match (&own, notes.get(key)) {
-                (Some(one), Some(other)) if one != other => {
-                    return Err(Error::new("the shards were searched for other queries: their lists cannot be merged")
-                        .help("search all shards with the same file of queries"));
-                }
-                (None, Some(said)) => *own = Some(said.to_owned()),
-                _ => {}
-            }
-        }
-        Parts::gather(&mut self.parts, &mut self.silent, notes)
-    }
 }

@@ -23,6 +23,13 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 /// The longest line that is taken, in bytes, without its line feed.
 pub(crate) const MAX_LINE: usize = 1 << 20;
 
+/// Why lines are refused: longer than [`MAX_LINE`].
+pub(crate) const TOO_LONG: &str = "line longer than 1 MiB";
+/// Its number came before.
+pub(crate) const REPEATED: &str = "duplicate pid";
+/// Its passage is no text.
+pub(crate) const NO_TEXT: &str = "bad UTF-8";
+
 /// Bytes that are read at once, and how many such chunks are under way. Small enough that a chunk is still in the
 /// processor's cache when its digests are taken.
 const CHUNK: usize = 1 << 20;
@@ -285,7 +292,7 @@ impl Drawing {
         let mut line = std::mem::take(&mut self.rest);
         if std::mem::take(&mut self.overlong) {
             self.lines += 1;
-            self.drop("line longer than 1 MiB");
+            self.drop(TOO_LONG);
         } else {
             self.line(&line);
         }
@@ -302,13 +309,7 @@ impl Drawing {
     /// Takes in a line, without its line feed.
     pub(crate) fn line(&mut self, line: &[u8]) {
         self.lines += 1;
-        if line.len() > MAX_LINE {
-            return self.drop("line longer than 1 MiB");
-        }
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let line =
-            if self.begins && self.lines == 1 { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line) } else { line };
-        let (pid, passage) = match split(line) {
+        let (pid, passage) = match split(line, self.begins && self.lines == 1) {
             Ok(sound) => sound,
             Err(reason) => return self.drop(reason),
         };
@@ -318,9 +319,9 @@ impl Drawing {
             return;
         }
         if self.kept.contains_key(&(mix, pid)) {
-            return self.drop("duplicate pid");
+            return self.drop(REPEATED);
         }
-        let Ok(passage) = std::str::from_utf8(passage) else { return self.drop("bad UTF-8") };
+        let Ok(passage) = std::str::from_utf8(passage) else { return self.drop(NO_TEXT) };
         self.kept.insert((mix, pid), (clean(passage), suspicious(passage)));
         if self.kept.len() > self.most {
             self.kept.pop_last();
@@ -332,8 +333,14 @@ impl Drawing {
     }
 }
 
-/// Pid and passage of a line, or why it is refused. Whether the passage is text is not looked at.
-pub(crate) fn split(line: &[u8]) -> std::result::Result<(u32, &[u8]), &'static str> {
+/// Pid and passage of a line without its line feed, or why it is refused. Whether the passage is text is not looked at. A byte order
+/// mark may stand before the `first` line of a collection.
+pub(crate) fn split(line: &[u8], first: bool) -> std::result::Result<(u32, &[u8]), &'static str> {
+    if line.len() > MAX_LINE {
+        return Err(TOO_LONG);
+    }
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let line = if first { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line) } else { line };
     let tab = memchr::memchr(b'\t', line).ok_or("no tab")?;
     let pid = number(&line[..tab]).ok_or("pid is no number below 2^32")?;
     let passage = &line[tab + 1..];
@@ -341,7 +348,7 @@ pub(crate) fn split(line: &[u8]) -> std::result::Result<(u32, &[u8]), &'static s
 }
 
 /// A pid: decimal digits alone.
-fn number(digits: &[u8]) -> Option<u32> {
+pub(crate) fn number(digits: &[u8]) -> Option<u32> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }

@@ -26,7 +26,12 @@ pub struct Shingles {
 impl Shingles {
     /// Takes the sample of a text as published; it is normalised here.
     pub fn of(text: &str) -> Shingles {
-        let text = normalize(text).into_boxed_str();
+        Shingles::of_normal(normalize(text))
+    }
+
+    /// The same of a text that is normalised already.
+    pub fn of_normal(text: String) -> Shingles {
+        let text = text.into_boxed_str();
         let mut kept = Vec::new();
         runs(&text, |hash| kept.extend(hash.is_multiple_of(KEEP).then_some(hash)));
         kept.sort_unstable();
@@ -109,7 +114,11 @@ pub struct Near {
 impl Near {
     /// Indexes passages; they are numbered as they come.
     pub fn new<'a>(passages: impl Iterator<Item = &'a str>) -> Near {
-        let passages: Vec<Shingles> = passages.map(Shingles::of).collect();
+        Near::among(passages.map(Shingles::of).collect())
+    }
+
+    /// The same of passages whose shingles are there.
+    pub fn among(passages: Vec<Shingles>) -> Near {
         let numbered = || (0u32..).zip(&passages);
         let mut index: Vec<(u64, u32)> =
             numbered().flat_map(|(n, p)| p.kept.iter().map(move |hash| (*hash, n))).collect();
@@ -120,7 +129,11 @@ impl Near {
 
     /// Numbers of the passages [similar](Shingles::similar) to a text, ascending.
     pub fn of(&self, text: &str) -> Vec<u32> {
-        let asked = Shingles::of(text);
+        self.like(&Shingles::of(text))
+    }
+
+    /// The same of a text whose shingles are there.
+    pub fn like(&self, asked: &Shingles) -> Vec<u32> {
         let mut shared: Vec<u32> = Vec::new();
         for hash in &asked.kept {
             let from = self.index.partition_point(|(h, _)| h < hash);
@@ -134,7 +147,7 @@ impl Near {
         let mut near: Vec<u32> = shared.chunk_by(|a, b| a == b).filter(alike).map(|group| group[0]).collect();
         near.extend(self.short.iter().filter(|n| asked.holds(&self.passages[**n as usize])));
         if asked.is_short() {
-            near.extend((0u32..).zip(&self.passages).filter(|(_, p)| p.holds(&asked)).map(|(n, _)| n));
+            near.extend((0u32..).zip(&self.passages).filter(|(_, p)| p.holds(asked)).map(|(n, _)| n));
         }
         near.sort_unstable();
         near.dedup();

@@ -1,7 +1,7 @@
 //! Which passages may not stand beside which question: those that hold one of its answers, in any language in
 //! which it exists, and those that are nearly its needle.
 
-use super::duplicates::Near;
+use super::duplicates::{Near, Shingles};
 use super::haystack::Haystack;
 use crate::error::Result;
 use crate::language::{Finder, Language, Pack, Pattern, normalize};
@@ -90,15 +90,16 @@ pub enum Reason {
 /// Compares questions with passages, of which each is judged alone: any split of them gives the same.
 pub struct Comparison<'a> {
     packs: &'a [(Language, Pack)],
-    questions: &'a [&'a ByLanguage],
     finder: Finder,
     /// By pattern of the finder, the question.
     owners: Vec<u32>,
+    /// By language: the questions that exist there, and their needles' wording.
+    needles: BTreeMap<Language, Vec<(u32, Shingles)>>,
 }
 
 impl<'a> Comparison<'a> {
     /// Of these questions.
-    pub fn new(packs: &'a [(Language, Pack)], questions: &'a [&'a ByLanguage]) -> Result<Comparison<'a>> {
+    pub fn new(packs: &'a [(Language, Pack)], questions: &[&ByLanguage]) -> Result<Comparison<'a>> {
         let mut all: Vec<Pattern> = Vec::new();
         let mut owners: Vec<u32> = Vec::new();
         for (n, by_language) in questions.iter().enumerate() {
@@ -106,27 +107,27 @@ impl<'a> Comparison<'a> {
             owners.extend(own.iter().map(|_| n as u32));
             all.extend(own);
         }
-        Ok(Comparison { packs, questions, finder: Finder::new(&all)?, owners })
+        let needles = packs.iter().map(|(language, _)| {
+            let own = questions.par_iter().enumerate();
+            let own = own.filter_map(|(n, question)| Some((n as u32, Shingles::of(&question.get(language)?.context))));
+            (*language, own.collect())
+        });
+        Ok(Comparison { packs, finder: Finder::new(&all)?, owners, needles: needles.collect() })
     }
 
     /// Question, place among `texts`, and why, of passages in a language of the packs: ascending, each once.
     pub fn found<T: AsRef<str> + Sync>(&self, language: Language, texts: &[T]) -> Vec<(u32, u32, Reason)> {
-        let Some((_, pack)) = self.packs.iter().find(|(own, _)| *own == language) else { return Vec::new() };
+        let pack = self.packs.iter().find(|(own, _)| *own == language);
+        let (Some((_, pack)), Some(needles)) = (pack, self.needles.get(&language)) else { return Vec::new() };
         let rules = pack.matching();
         let normal: Vec<String> = texts.par_iter().map(|text| normalize(text.as_ref())).collect();
         let hits: Vec<Vec<u32>> = normal.par_iter().map(|text| self.finder.find(text, rules)).collect();
         let hits = (0u32..).zip(hits).flat_map(|(passage, hits)| hits.into_iter().map(move |hit| (hit, passage)));
         let mut all: Vec<_> = hits.map(|(hit, passage)| (self.owners[hit as usize], passage, Reason::Answer)).collect();
-        let near = Near::new(normal.iter().map(String::as_str));
-        let twins: Vec<Vec<u32>> = self
-            .questions
-            .par_iter()
-            .map(|by_language| match by_language.get(&language) {
-                Some(needle) => near.of(&normalize(&needle.context)),
-                None => Vec::new(),
-            })
-            .collect();
-        for (question, twins) in (0u32..).zip(twins) {
+        let near = Near::among(normal.into_par_iter().map(Shingles::of_normal).collect());
+        let twins: Vec<(u32, Vec<u32>)> =
+            needles.par_iter().map(|(question, needle)| (*question, near.like(needle))).collect();
+        for (question, twins) in twins {
             all.extend(twins.into_iter().map(|passage| (question, passage, Reason::Needle)));
         }
         all.par_sort_unstable();

@@ -1,7 +1,7 @@
 //! Passages that may not stand beside questions, found in parts.
 
 use super::streams::{batch, failed, integers, stream, texts, worked};
-use super::whole::{Made, World};
+use super::whole::{World, made};
 use nihbuild::language::Language;
 use nihbuild::plan::{Options, Plan};
 use nihbuild::recipe::Recipe;
@@ -29,7 +29,7 @@ fn parts_merge_to_what_a_build_keeps_apart() {
     let expected = apart(&plan, &joined, &haystack).unwrap();
     assert!(expected.iter().map(|one| one.leaks).sum::<u64>() >= 2);
     assert!(expected.iter().map(|one| one.duplicates).sum::<u64>() >= 1);
-    assert_eq!(Asked::read(&plan).unwrap().len(), joined.len());
+    assert_eq!(Asked::read(&plan).unwrap().first(&plan, None).unwrap().len(), joined.len());
 
     let at = world.bench.dir.path();
     for cuts in [vec![0, 260], vec![0, 1, 30, 30, 91, 260]] {
@@ -72,13 +72,17 @@ fn leaks_of_other_questions_are_refused() {
     let world = World::new(30, 30);
     let at = world.bench.dir.path();
     worked(at, &[&world.leaks()[..], &["--to", "a.arrow"]].concat(), &world.rows(0..30));
-    std::fs::write(
-        world.bench.path("made.toml"),
-        Made::default().recipe().replace("\"made\"\nfiles", "\"other\"\nfiles"),
-    )
-    .unwrap();
+    let recipe = ["--recipe", "made.toml", "--data", "data"];
+    world.bench.write("made.toml", &made(30).replace("\"made\"\nfiles", "\"other\"\nfiles"));
     worked(at, &[&world.leaks()[..], &["--to", "b.arrow"]].concat(), &world.rows(0..30));
-    failed(at, &["worker", "merge", "a.arrow", "b.arrow"], b"", &["compared with other questions", "b.arrow"]);
+    failed(at, &["worker", "merge", "a.arrow", "b.arrow"], b"", &["of other questions", "b.arrow"]);
+    // Nor are they kept out of the lists of other questions.
+    let asked = worked(at, &[&["worker", "questions"], &recipe[..]].concat(), b"");
+    worked(at, &["worker", "embed", "--role", "query", "--to", "queries.arrow"], &asked);
+    let vectors = worked(at, &["worker", "embed"], &world.rows(0..30));
+    let topk = ["worker", "topk", "--queries", "queries.arrow", "-k", "5", "--apart"];
+    failed(at, &[&topk[..], &["a.arrow"]].concat(), &vectors, &["leaks are of other questions", "same recipe"]);
+    worked(at, &[&topk[..], &["b.arrow"]].concat(), &vectors);
     let bare = stream(&[batch(vec![("number", integers([1])), ("text", texts(["x"]))])]);
     failed(
         at,

@@ -1,6 +1,8 @@
 //! `worker embed`: the vectors that a build has, for any split.
 
 use super::streams::{batch, failed, integers, read, stream, texts, worked};
+#[cfg(feature = "embed")]
+use super::whole::{World, made};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int16Type;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
@@ -60,30 +62,32 @@ fn columns_are_summed_where_they_have_a_text() {
     failed(folder.path(), &["worker", "embed", "--role", "query"], &bare, &["no text", "row 2"]);
 }
 
+/// A model that is there: the folder of all, and keys of a recipe that name it.
+#[cfg(feature = "embed")]
+fn model() -> Option<(std::path::PathBuf, String)> {
+    let models = crate::support::models()?;
+    #[allow(clippy::disallowed_methods, reason = "the runtime is where this says")]
+    std::env::var_os("ORT_DYLIB_PATH")?;
+    let folders = nihbuild::store::sorted_dir(&models).unwrap();
+    let model = folders.into_iter().find(|f| f.join("tokenizer.json").is_file())?;
+    let config: serde_json::Value = serde_json::from_slice(&std::fs::read(model.join("config.json")).unwrap()).unwrap();
+    let dimensions = config["hidden_size"].as_u64().or_else(|| config["d_model"].as_u64()).unwrap();
+    let name = model.file_name().unwrap().to_str().unwrap();
+    let keys = format!("model = \"{name}\"\npooling = \"mean\"\nmax_tokens = 64\ndimensions = {dimensions}\n");
+    Some((models, format!("[retrieval]\nembedder = \"onnx\"\n[embedding]\n{keys}")))
+}
+
 #[test]
 #[cfg(feature = "embed")]
 fn a_models_vectors_do_not_depend_on_the_split() {
-    let Some(models) = crate::support::models() else { return eprintln!("skipped: no model for worker embed") };
-    #[allow(clippy::disallowed_methods, reason = "the runtime is where this says")]
-    if std::env::var_os("ORT_DYLIB_PATH").is_none() {
-        return eprintln!("skipped: no runtime for worker embed");
-    }
+    let Some((models, keys)) = model() else { return eprintln!("skipped: no model or runtime for worker embed") };
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let Some(model) =
-        nihbuild::store::sorted_dir(&models).unwrap().into_iter().find(|f| f.join("tokenizer.json").is_file())
-    else {
-        return eprintln!("skipped: no model for worker embed");
-    };
-    let name = model.file_name().unwrap().to_str().unwrap().to_owned();
-    let config: serde_json::Value = serde_json::from_slice(&std::fs::read(model.join("config.json")).unwrap()).unwrap();
-    let dimensions = config["hidden_size"].as_u64().or_else(|| config["d_model"].as_u64()).unwrap();
     std::fs::write(
         at.join("r.toml"),
         format!(
             "[release]\nname = \"s\"\nversion = \"1.0.0\"\nseed = 5\n[source]\nkind = \"squad\"\ndataset = \"made\"\nfiles = \"q-{{language}}.json\"\n\
-             [grid]\nlanguages = [\"en\"]\nlengths = [\"0k\"]\n[retrieval]\nembedder = \"onnx\"\n\
-             [embedding]\nmodel = \"{name}\"\npooling = \"mean\"\nmax_tokens = 64\ndimensions = {dimensions}\n"
+             [grid]\nlanguages = [\"en\"]\nlengths = [\"0k\"]\n{keys}"
         ),
     )
     .unwrap();
@@ -96,4 +100,25 @@ fn a_models_vectors_do_not_depend_on_the_split() {
     let split = [0..4, 4..5, 5..23]
         .map(|range| rows(&worked(at, &[&embed[..], &["--jobs", "2"]].concat(), &stream(&[part(range)]))));
     assert!(split.concat() == whole);
+}
+
+#[test]
+#[cfg(feature = "embed")]
+fn a_recipe_of_a_model_is_not_built_from_lists_of_the_other_embedder() {
+    let Some((models, keys)) = model() else { return eprintln!("skipped: no model or runtime for worker check") };
+    let world = World::new(160, 160);
+    let at = world.bench.dir.path();
+    world.bench.write("made.toml", &made(160).replace("[retrieval]\nembedder = \"ngram\"\n", &keys));
+    let recipe = ["--recipe", "made.toml", "--data", "data", "--models", models.to_str().unwrap()];
+    let asked = worked(at, &[&["worker", "questions"], &recipe[..]].concat(), b"");
+    // Both sides without the recipe.
+    worked(at, &["worker", "embed", "--role", "query", "--to", "queries.arrow"], &asked);
+    let vectors = worked(at, &["worker", "embed"], &world.rows(0..160));
+    let topk = ["worker", "topk", "--queries", "queries.arrow", "-k", "160", "--part", "1/1", "--to", "lists.arrow"];
+    worked(at, &topk, &vectors);
+    let check = [&["worker", "check", "--lists", "lists.arrow"], &recipe[..]].concat();
+    failed(at, &check, b"", &["vectors of another embedder", "--recipe"]);
+    // One side alone.
+    let model = worked(at, &[&["worker", "embed"], &recipe[..]].concat(), &world.rows(0..2));
+    failed(at, &topk, &model, &["not of the same embedder"]);
 }

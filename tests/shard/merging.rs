@@ -14,7 +14,7 @@ fn whole(base: &Vectors, queries: &Vectors, k: usize) -> Vec<List> {
 
 /// The lists of a shard of these passages, which come in blocks of a size.
 fn shard(base: &Vectors, numbers: &[u32], queries: &Vectors, k: usize, block: usize) -> Vec<List> {
-    let mut gather = Gather::new(queries, k).unwrap();
+    let mut gather = Gather::new(queries, |_| k).unwrap();
     for numbers in numbers.chunks(block) {
         let data = numbers.iter().flat_map(|n| base.row(*n as usize).to_vec()).collect();
         gather.take(numbers, &Vectors { dimensions: base.dimensions, data }).unwrap();
@@ -105,7 +105,7 @@ fn many_passages_for_few_queries_are_split_among_threads() {
 fn a_shard_refuses_what_it_cannot_score() {
     let queries = Vectors { dimensions: 2, data: vec![1, 2] };
     let refused = |numbers: &[u32], passages: Vectors, said: &str| {
-        let mut gather = Gather::new(&queries, 3).unwrap();
+        let mut gather = Gather::new(&queries, |_| 3).unwrap();
         let error = gather.take(numbers, &passages).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
     };
@@ -113,7 +113,7 @@ fn a_shard_refuses_what_it_cannot_score() {
     refused(&[5], Vectors { dimensions: 3, data: vec![1; 3] }, "the queries have 2");
     refused(&[5, 6], Vectors { dimensions: 2, data: vec![1; 2] }, "for 2 numbers");
     let long = Vectors { dimensions: 2, data: vec![i16::MIN; 2] };
-    let mut gather = Gather::new(&long, 3).unwrap();
+    let mut gather = Gather::new(&long, |_| 3).unwrap();
     assert!(gather.take(&[9], &long).unwrap_err().to_string().contains("score of passage 9 might not fit"));
-    assert!(Gather::new(&queries, 0).is_err());
+    assert!(Gather::new(&queries, |_| 0).is_err());
 }

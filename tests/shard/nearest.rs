@@ -1,6 +1,6 @@
 //! `worker topk` and `worker merge`, as an engine runs them.
 
-use super::streams::{batch, failed, integers, note, read, stream, texts, vectors, worked};
+use super::streams::{batch, failed, integers, note, noted, read, stream, texts, vectors, worked};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int64Type};
 use arrow_array::{ArrayRef, FixedSizeListArray, RecordBatch};
@@ -150,15 +150,25 @@ fn a_worker_that_fails_says_where_in_one_line() {
     failed(at, &["worker", "merge", "a.arrow", "k.arrow"], b"", &["lists of 12 and of 13", "k.arrow"]);
     write("of.arrow", &search(at, &good, "12", "1/3"));
     failed(at, &["worker", "merge", "a.arrow", "of.arrow"], b"", &["parts of 2 and of 3"]);
+    failed(
+        at,
+        &["worker", "merge", "--to", "out.arrow", "-k", "500", "a.arrow"],
+        b"",
+        &["lists of 500 and of 12 passages cannot be merged", "same -k", "a.arrow"],
+    );
+    assert!(!at.join("out.arrow").exists());
+    // The last of a list has the vector of the first elsewhere, so it stands in both with two scores.
+    let list = found(&search(at, &good, "12", "1/2"));
+    let (first, last) = (list[0], list[11]);
+    assert!(first.0 == last.0 && first.1 > last.1);
+    let mut moved = passages.clone();
+    moved[last.2 as usize] = passages[first.2 as usize].clone();
+    write("b.arrow", &search(at, &shard(&moved, &(0..500).collect::<Vec<_>>(), 100), "12", "2/2"));
+    let twice = format!("number {} scores {} and {}", last.2, first.1, last.1);
+    failed(at, &["worker", "merge", "a.arrow", "b.arrow"], b"", &["query 0: ", &twice, "search the shard again"]);
     let mut moved = passages.clone();
     moved[3] = vec![2; 5];
-    let other = search(at, &shard(&moved, &(0..500).collect::<Vec<_>>(), 100), "12", "2/2");
-    write("b.arrow", &other);
-    let row = found(&other).into_iter().find(|(_, _, number)| *number == 3).unwrap();
-    assert!(row.1 > 0);
-    failed(at, &["worker", "merge", "--to", "out.arrow", "-k", "500", "a.arrow", "a.arrow", "k.arrow"], b"", &["500"]);
-    assert!(!at.join("out.arrow").exists());
-    // Lists of all passages show the one that was scored twice.
+    // Lists of all passages show every one that was scored twice.
     let lists = |passages: &[Vec<i8>]| search(at, &shard(passages, &(0..500).collect::<Vec<_>>(), 100), "500", "1/1");
     write("c.arrow", &lists(&passages));
     write("d.arrow", &lists(&moved));
@@ -168,4 +178,63 @@ fn a_worker_that_fails_says_where_in_one_line() {
         b"",
         &["query 0: number 3 scores", "search the shard again"],
     );
+}
+
+#[test]
+fn vectors_of_two_embedders_are_not_compared() {
+    let (folder, passages, _) = world(12);
+    let at = folder.path();
+    let by = |name: &str, bytes: &[u8]| noted(bytes, "nihbuild.embedder", name);
+    let all = shard(&passages, &(0..500).collect::<Vec<_>>(), 100);
+    let queries = std::fs::read(at.join("queries.arrow")).unwrap();
+    std::fs::write(at.join("a.arrow"), search(at, &by("one", &all), "12", "1/2")).unwrap();
+    std::fs::write(at.join("b.arrow"), search(at, &by("other", &all), "12", "2/2")).unwrap();
+    std::fs::write(at.join("queries.arrow"), by("one", &queries)).unwrap();
+    // Queries that say it say it for the lists.
+    std::fs::write(at.join("c.arrow"), search(at, &all, "12", "2/2")).unwrap();
+    worked(at, &["worker", "merge", "--all", "a.arrow", "c.arrow", "--to", "d.arrow"], b"");
+    assert_eq!(note(&std::fs::read(at.join("d.arrow")).unwrap(), "nihbuild.embedder").unwrap(), "one");
+    let said = ["not of the same embedder", "--recipe"];
+    for file in ["c.arrow", "d.arrow"] {
+        failed(at, &["worker", "merge", "a.arrow", "b.arrow", file], b"", &said);
+        failed(at, &["worker", "merge", file, "b.arrow"], b"", &[&said[..], &["b.arrow"]].concat());
+    }
+    failed(at, &["worker", "topk", "--queries", "queries.arrow", "-k", "1"], &by("other", &all), &said);
+}
+
+#[test]
+fn parts_are_carried_on_and_never_made_up() {
+    let (folder, passages, expected) = world(12);
+    let at = folder.path();
+    let all: Vec<usize> = (0..500).collect();
+    let part = |part: &str, numbers: &[usize]| noted(&shard(&passages, numbers, 64), "nihbuild.parts", part);
+    let topk = ["worker", "topk", "--queries", "queries.arrow", "-k", "12"];
+    let search = |more: &[&str], bytes: &[u8]| worked(at, &[&topk[..], more].concat(), bytes);
+    // One worker takes two of three parts.
+    let two = [part("1/3", &all[..100]), part("3/3", &all[100..120])].concat();
+    std::fs::write(at.join("a.arrow"), search(&[], &two)).unwrap();
+    failed(at, &["worker", "merge", "--all", "a.arrow"], b"", &["1 of 3 shards are missing: 2"]);
+    std::fs::write(at.join("b.arrow"), search(&[], &part("2/3", &all[120..]))).unwrap();
+    assert_eq!(found(&worked(at, &["worker", "merge", "--all", "b.arrow", "a.arrow"], b"")), expected);
+    // What is said on the command line goes before notes.
+    let said = search(&["--part", "7/9"], &[two.clone(), part("1/2", &all[200..])].concat());
+    assert_eq!(note(&said, "nihbuild.parts").as_deref(), Some("7/9"));
+    failed(at, &topk, &[two, part("1/2", &all[200..])].concat(), &["parts of 3 and of 2"]);
+    // Workers that all forget it are not the whole.
+    let lists = search(&[], &shard(&passages, &all, 64));
+    assert_eq!(note(&lists, "nihbuild.parts"), None);
+    failed(at, &["worker", "merge", "--all"], &lists, &["not known", "--part I/N"]);
+    failed(
+        at,
+        &["worker", "merge", "--all", "b.arrow", "a.arrow", "-k", "12", "--lines", "l.tsv"],
+        b"",
+        &["a stream of topk where one of sample is expected", "--lines is for samples"],
+    );
+    failed(
+        at,
+        &["worker", "merge", "--kind", "leaks", "--lines", "l.tsv", "a.arrow"],
+        b"",
+        &["--lines is for samples"],
+    );
+    assert!(!at.join("l.tsv").exists());
 }

@@ -1,7 +1,9 @@
 //! The sample of a collection, drawn from its parts.
 
-use super::streams::{batch, failed, integers, note, read, stream, texts, worked};
+use super::streams::{batch, failed, integers, note, noted, read, stream, texts, worked};
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use nihbuild::seed::Seed;
 use nihbuild::shard::sample::{Sample, lines};
 use nihbuild::shard::stream::{Source, to};
@@ -52,10 +54,10 @@ proptest! {
         let mut found = 0;
         let mut files: Vec<(u32, PathBuf)> = Vec::new();
         for part in 1..=of {
-            let drawn = lines(&path, Share { part, of }, &sampling).unwrap();
+            let drawn = lines(&path, Some(Share { part, of }), &sampling).unwrap();
             found += drawn.lines;
             let file = folder.path().join(format!("{part}.arrow"));
-            to(Some(&file), |out| Sample::of(drawn, Share { part, of }, sampling).write(out)).unwrap();
+            to(Some(&file), |out| Sample::of(drawn, sampling).write(out)).unwrap();
             files.push((order[part as usize - 1], file));
         }
         prop_assert_eq!(found, whole.lines);
@@ -64,13 +66,13 @@ proptest! {
         // Some are merged first.
         let sources: Vec<Source> = files.iter().map(|(_, file)| Source::File(file.clone())).collect();
         let (a, b) = sources.split_at(sources.len() / 2);
-        let merged = Sample::merge(&sources, None).unwrap();
+        let merged = Sample::merge(&sources).unwrap();
         prop_assert!(merged.rows().eq(whole.passages.iter().map(|(pid, text)| (*pid, text.as_str()))));
-        prop_assert!(merged.parts.as_ref().unwrap().missing().is_empty());
+        prop_assert!(merged.said.parts().unwrap().missing() == 0);
         if !a.is_empty() {
             let half = folder.path().join("half.arrow");
-            to(Some(&half), |out| Sample::merge(a, None).unwrap().write(out)).unwrap();
-            let steps = Sample::merge(&[&[Source::File(half)], b].concat(), None).unwrap();
+            to(Some(&half), |out| Sample::merge(a).unwrap().write(out)).unwrap();
+            let steps = Sample::merge(&[&[Source::File(half)], b].concat()).unwrap();
             prop_assert!(steps.rows().eq(merged.rows()));
         }
     }
@@ -93,7 +95,7 @@ fn rows_and_lines_give_one_sample() {
     let streamed = worked(at, &["worker", "sample", "--recipe", "r.toml"], &rows);
     assert!(lines == streamed);
     let whole: usize = read(&lines).iter().map(|batch| batch.num_rows()).sum();
-    assert_eq!((whole, note(&lines, "nihbuild.parts").as_deref()), (20 + 20 / 8 + 128, Some("1/1")));
+    assert_eq!((whole, note(&lines, "nihbuild.parts").as_deref()), (20 + 20 / 8 + 128, None));
 
     // Parts, one of them without rows, and the file that a build reads.
     for (part, range) in [("1/3", 0..250), ("2/3", 250..250), ("3/3", 250..600)] {
@@ -113,6 +115,14 @@ fn rows_and_lines_give_one_sample() {
         [&drawn, &file].map(|text| collection::sample("all", text.as_bytes(), &sampling, |_| {}).unwrap());
     assert_eq!(again.passages, first.passages);
     assert_eq!(drawn.lines().count(), whole);
+
+    // Rows that say their part need no flag, and stand in it.
+    let second = stream(&[batch(vec![("number", integers([9])), ("text", texts(["x"]))])]);
+    let second = noted(&second, "nihbuild.parts", "2/3");
+    let carried = worked(at, &["worker", "sample", "--recipe", "r.toml"], &second);
+    let flagged = worked(at, &["worker", "sample", "--recipe", "r.toml", "--part", "2/3"], &second);
+    assert!(carried == flagged);
+    assert_eq!(read(&carried)[0].column(2).as_primitive::<Int64Type>().values().to_vec(), [2]);
 
     // What an engine hands on without notes.
     let bare_of = |b: &RecordBatch| {
@@ -137,7 +147,7 @@ fn samples_that_do_not_belong_together_are_refused() {
     let draw = |bytes: &[u8], more: &[&str], to: &str| {
         worked(at, &[&["worker", "sample", "--recipe", "r.toml", "--to", to], more].concat(), bytes);
     };
-    draw(&one(7, "one"), &[], "a.arrow");
+    draw(&one(7, "one"), &["--part", "1/1"], "a.arrow");
     draw(&one(7, "another"), &[], "b.arrow");
     failed(at, &["worker", "merge", "a.arrow", "b.arrow"], b"", &["passage 7 has two texts in part 1", "b.arrow"]);
     draw(&one(8, "one"), &["--seed", "6"], "c.arrow");

@@ -3,6 +3,7 @@
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
+use arrow_schema::Schema;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,6 +23,21 @@ pub fn read(bytes: &[u8]) -> Vec<RecordBatch> {
 /// A note of a stream's schema.
 pub fn note(bytes: &[u8], key: &str) -> Option<String> {
     StreamReader::try_new(bytes, None).unwrap().schema().metadata().get(key).cloned()
+}
+
+/// A stream with one more note, or another.
+pub fn noted(bytes: &[u8], key: &str, value: &str) -> Vec<u8> {
+    let reader = StreamReader::try_new(bytes, None).unwrap();
+    let schema = reader.schema();
+    let mut notes = schema.metadata().clone();
+    notes.insert(key.to_owned(), value.to_owned());
+    let schema = Arc::new(Schema::new_with_metadata(schema.fields().clone(), notes));
+    let mut writer = StreamWriter::try_new(Vec::new(), &schema).unwrap();
+    for batch in reader {
+        writer.write(&RecordBatch::try_new(schema.clone(), batch.unwrap().columns().to_vec()).unwrap()).unwrap();
+    }
+    writer.finish().unwrap();
+    writer.into_inner().unwrap()
 }
 
 /// A batch of named columns.

@@ -1,6 +1,6 @@
 //! From questions and a collection in shards to the release that one machine builds.
 
-use super::streams::{batch, failed, integers, piped, read, stream, texts, worked};
+use super::streams::{batch, failed, integers, note, noted, piped, read, stream, texts, worked};
 use crate::mlneedle::{passage, world};
 use crate::support::{Bench, data_files};
 use arrow_array::cast::AsArray;
@@ -10,24 +10,9 @@ use std::path::Path;
 
 const LANGUAGES: [(&str, &str); 3] = [("en", "english"), ("de", "german"), ("zh", "chinese")];
 
-/// A recipe of the questions that MLNeedle's tests have.
-#[derive(Clone, Copy)]
-pub struct Made {
-    pub sample: usize,
-    pub more: &'static str,
-}
-
-impl Default for Made {
-    fn default() -> Made {
-        Made { sample: 1000, more: "" }
-    }
-}
-
-impl Made {
-    pub fn recipe(self) -> String {
-        let grid = format!("{}\n[haystack]\nsample = {}\n{}", crate::mlneedle::GRID, self.sample, self.more);
-        crate::mlneedle::recipe(&grid)
-    }
+/// A recipe of the questions that MLNeedle's tests have, which draws so many passages.
+pub fn made(sample: usize) -> String {
+    crate::mlneedle::recipe(&format!("{}\n[haystack]\nsample = {sample}\n", crate::mlneedle::GRID))
 }
 
 /// Questions, and a collection of so many passages in three languages.
@@ -48,7 +33,7 @@ impl World {
             let kept: Vec<&str> = tsv.lines().take(passages).collect();
             std::fs::write(path, kept.join("\n") + "\n").unwrap();
         }
-        bench.write("made.toml", &Made { sample, ..Made::default() }.recipe());
+        bench.write("made.toml", &made(sample));
         World { bench }
     }
 
@@ -96,22 +81,26 @@ fn questions(world: &World, data: &str) {
 }
 
 /// Questions to queries, shards to lists, and lists to a narrowed collection in `near/`.
-fn retrieve(world: &World, passages: usize, cuts: &[usize], k: &str, embedder: &[&str]) {
+fn retrieve(world: &World, passages: usize, cuts: &[usize], k: &str) {
     let at = world.bench.dir.path();
     let run = |args: &[&str], input: &[u8]| worked(at, args, input);
     let recipe = ["--recipe", "made.toml", "--data", "data"];
     run(&[&["worker", "questions", "--to", "questions.arrow"], &recipe[..]].concat(), b"");
-    let queries = ["worker", "embed", "--role", "query", "--to", "queries.arrow", "questions.arrow"];
-    run(&[&queries[..], embedder].concat(), b"");
+    run(&["worker", "embed", "--role", "query", "--to", "queries.arrow", "questions.arrow"], b"");
     let of = cuts.len() - 1;
     let mut lists = Vec::new();
     let mut narrowed = Vec::new();
     for (n, pair) in cuts.windows(2).enumerate() {
-        let (part, rows) = (format!("{}/{of}", n + 1), world.rows(pair[0]..pair[1]));
-        run(&[&world.leaks()[..], &["--part", &part, "--to", "leaks.arrow"]].concat(), &rows);
-        let vectors = run(&[&["worker", "embed"], embedder].concat(), &rows);
+        // The part is said with the rows alone; all that follows carries it on.
+        let rows = noted(&world.rows(pair[0]..pair[1]), "nihbuild.parts", &format!("{}/{of}", n + 1));
+        run(&[&world.leaks()[..], &["--to", "leaks.arrow"]].concat(), &rows);
+        assert_eq!(
+            note(&std::fs::read(at.join("leaks.arrow")).unwrap(), "nihbuild.parts"),
+            note(&rows, "nihbuild.parts")
+        );
+        let vectors = run(&["worker", "embed"], &rows);
         let name = format!("top-{n}.arrow");
-        let topk = ["worker", "topk", "--queries", "queries.arrow", "-k", k, "--apart", "leaks.arrow", "--part", &part];
+        let topk = ["worker", "topk", "--queries", "queries.arrow", "-k", k, "--apart", "leaks.arrow"];
         run(&[&topk[..], &["--to", &name]].concat(), &vectors);
         lists.insert(0, name);
     }
@@ -158,7 +147,12 @@ fn files_of_lines_become_rows_of_what_all_hold() {
     let files = LANGUAGES.map(|(code, name)| ["--lines".to_owned(), format!("{code}=data/{name}_collection.tsv")]);
     let all: Vec<&str> = ["worker", "rows"].into_iter().chain(files.iter().flatten().map(String::as_str)).collect();
     assert_eq!(told(&worked(at, &all, b"")), told(&world.rows(0..300)));
-    let part = |part: &str| told(&worked(at, &[&all[..], &["--part", part]].concat(), b""));
+    assert_eq!(note(&worked(at, &all, b""), "nihbuild.parts"), None);
+    let part = |part: &str| {
+        let rows = worked(at, &[&all[..], &["--part", part]].concat(), b"");
+        assert_eq!(note(&rows, "nihbuild.parts").as_deref(), Some(part));
+        told(&rows)
+    };
     let mut parts: Vec<_> = ["1/4", "2/4", "3/4", "4/4"].into_iter().flat_map(part).collect();
     parts.sort();
     assert_eq!(parts, told(&world.rows(0..300)));
@@ -187,7 +181,7 @@ const CHECK: [&str; 8] = ["worker", "check", "--recipe", "made.toml", "--data", 
 fn the_release_from_sharded_retrieval_is_the_local_one() {
     let world = World::new(900, 1000);
     let local = world.build("data", "local");
-    retrieve(&world, 900, &[0, 140, 140, 600, 611, 900], "130", &[]);
+    retrieve(&world, 900, &[0, 140, 140, 600, 611, 900], "130");
     let said = String::from_utf8(worked(world.bench.dir.path(), &CHECK, b"")).unwrap();
     assert!(said.contains("questions among") && said.contains("is the build from the whole collection"), "{said}");
     same(&local, &world.build("near", "sharded"));
@@ -197,7 +191,7 @@ fn the_release_from_sharded_retrieval_is_the_local_one() {
 fn lists_that_are_too_short_for_the_build_are_refused() {
     let world = World::new(900, 1000);
     let at = world.bench.dir.path();
-    retrieve(&world, 900, &[0, 900], "70", &[]);
+    retrieve(&world, 900, &[0, 900], "70");
     failed(at, &CHECK, b"", &["may end before the build does at 4k", "-k beyond 70"]);
     // Of a few questions alone.
     worked(
@@ -207,15 +201,81 @@ fn lists_that_are_too_short_for_the_build_are_refused() {
     );
     worked(at, &["worker", "embed", "--role", "query", "--to", "queries.arrow", "few.arrow"], b"");
     let vectors = worked(at, &["worker", "embed"], &world.rows(0..900));
-    worked(at, &["worker", "topk", "--queries", "queries.arrow", "-k", "300", "--to", "lists.arrow"], &vectors);
+    worked(
+        at,
+        &["worker", "topk", "--queries", "queries.arrow", "-k", "300", "--part", "1/1", "--to", "lists.arrow"],
+        &vectors,
+    );
     failed(at, &CHECK, b"", &["is not in the collection"]);
     let few = ["worker", "check", "--recipe", "made.toml", "--data", "data", "--lists", "lists.arrow"];
     failed(at, &few, b"", &["was not searched for", "worker questions"]);
-    world.bench.write(
-        "made.toml",
-        &Made { more: "", ..Made::default() }.recipe().replace("\"made\"\nfiles", "\"other\"\nfiles"),
-    );
+    world.bench.write("made.toml", &made(1000).replace("\"made\"\nfiles", "\"other\"\nfiles"));
     failed(at, &few, b"", &["of other questions than the recipe's"]);
+}
+
+#[test]
+fn builds_that_lists_do_not_answer_for_are_refused() {
+    let world = World::new(900, 1000);
+    let at = world.bench.dir.path();
+    retrieve(&world, 900, &[0, 900], "130");
+    worked(at, &CHECK, b"");
+    let with = |sample: usize, old: &str, new: &str| world.bench.write("made.toml", &made(sample).replace(old, new));
+    let ngram = "embedder = \"ngram\"\n";
+    let more = |line: &str| format!("{ngram}{line}\n");
+    with(1000, ngram, &more("ranking = \"per_language\""));
+    failed(at, &CHECK, b"", &["of all languages at once", "per_language"]);
+    with(1000, "samples = 6\n", "samples = 6\nprompts = [\"exact\", \"existence\"]\n");
+    failed(at, &CHECK, b"", &["may end before the build does", "existence prompts ranks all passages"]);
+    // The engine that builds from them is the exact one, whatever the size of the collection.
+    with(1000, ngram, &more("engine = \"hnsw\""));
+    failed(at, &CHECK, b"", &["ranks by the approximate engine", "set retrieval.engine = \"exact\""]);
+    with(500_001, ngram, ngram);
+    failed(at, &CHECK, b"", &["ranks by the approximate engine", "at most 500000"]);
+    for (sample, engine) in [(500_000, "auto"), (500_001, "exact")] {
+        with(sample, ngram, &more(&format!("engine = \"{engine}\"")));
+        worked(at, &CHECK, b"");
+    }
+    // The other embedder: as where --recipe is forgotten on both sides of one that names a model.
+    let lists = std::fs::read(at.join("lists.arrow")).unwrap();
+    std::fs::write(at.join("lists.arrow"), noted(&lists, "nihbuild.embedder", "model")).unwrap();
+    failed(at, &CHECK, b"", &["vectors of another embedder", "--recipe"]);
+    std::fs::write(at.join("lists.arrow"), noted(&lists, "nihbuild.parts", "2/3")).unwrap();
+    failed(at, &CHECK, b"", &["2 of 3 shards are missing: 1, 3"]);
+}
+
+#[test]
+fn streams_that_are_not_alike_are_not_taken_for_one() {
+    let world = World::new(200, 200);
+    let at = world.bench.dir.path();
+    let one = |name: &str| stream(&[batch(vec![("number", integers([3])), (name, texts(["a"]))])]);
+    let rows = [one("text_en"), one("text_de")].concat();
+    let other = stream(&[batch(vec![("text_en", texts(["a"])), ("number", integers([3]))])]);
+    worked(at, &["worker", "questions", "--to", "q.arrow", "--recipe", "made.toml", "--data", "data"], b"");
+    worked(at, &["worker", "embed", "--role", "query", "q.arrow", "--to", "queries.arrow"], b"");
+    let vectors = worked(at, &["worker", "embed"], &one("text_en"));
+    worked(at, &["worker", "topk", "--queries", "queries.arrow", "-k", "9", "--to", "lists.arrow"], &vectors);
+    let narrow = ["worker", "narrow", "--lists", "lists.arrow"];
+    failed(at, &narrow, &rows, &["columns are number (Int64), text_de (Utf8)", "first stream number (Int64), text_en"]);
+    failed(at, &narrow, &[one("text_en"), other].concat(), &["columns are text_en (Utf8), number"]);
+    // What is left of a part is no part.
+    let part = |part: &str, name: &str| noted(&one(name), "nihbuild.parts", part);
+    let kept = worked(at, &narrow, &part("1/2", "text_en"));
+    assert_eq!((told(&kept).len(), note(&kept, "nihbuild.parts")), (1, None));
+
+    failed(at, &["worker", "embed"], &rows, &["columns of text are [text_de], those of the first stream [text_en]"]);
+    failed(at, &["worker", "embed", "--text", "text_en"], &rows, &["no column \"text_en\""]);
+    let two = [part("1/2", "text_en"), part("2/2", "text_en")].concat();
+    let leaks = ["worker", "leaks", "--recipe", "made.toml", "--data", "data", "--text", "en=text_en"];
+    for worker in [&["worker", "embed"][..], &leaks] {
+        failed(at, worker, &two, &["other parts than the first one: 2/2 is not 1/2", "--part I/N"]);
+        let said = |more: &[&str], input: &[u8]| note(&worked(at, &[worker, more].concat(), input), "nihbuild.parts");
+        assert_eq!(said(&["--part", "2/9"], &two).as_deref(), Some("2/9"));
+        assert_eq!(said(&[], &part("1/2", "text_en")).as_deref(), Some("1/2"));
+        assert_eq!(said(&[], &one("text_en")), None);
+    }
+    let asked = std::fs::read(at.join("q.arrow")).unwrap();
+    let both = [asked.clone(), noted(&asked, "nihbuild.questions", "others")].concat();
+    failed(at, &["worker", "embed", "--role", "query"], &both, &["of other questions than the first one"]);
 }
 
 #[test]

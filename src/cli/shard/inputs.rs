@@ -1,6 +1,6 @@
 //! Steps that make what is searched: questions, rows, vectors, samples, and what must be kept apart.
 
-use super::{Output, RecipeAt, sampling, start};
+use super::{Output, RecipeAt, on, sampling};
 use crate::embedder::Role;
 use crate::error::{Error, Result};
 use crate::language::Language;
@@ -26,10 +26,12 @@ pub(in crate::cli) struct QuestionsArgs {
 }
 
 pub(super) fn questions(args: QuestionsArgs) -> Result<()> {
-    let plan = args.recipe.needed(start(args.output.jobs)?)?;
-    let asked = Asked::read(&plan)?;
-    let numbers = asked.first(&plan, args.first)?;
-    to(args.output.to.as_deref(), |out| asked.write(&plan, &numbers, out))
+    on(args.output.jobs, |jobs| {
+        let plan = args.recipe.needed(jobs)?;
+        let asked = Asked::read(&plan)?;
+        let numbers = asked.first(&plan, args.first)?;
+        to(args.output.to.as_deref(), |out| asked.write(&plan, &numbers, out))
+    })
 }
 
 #[derive(Args)]
@@ -37,9 +39,9 @@ pub(in crate::cli) struct RowsArgs {
     /// A file of lines `number<TAB>passage`, ascending by number; of several languages as CODE=FILE, each
     #[arg(long, value_name = "[CODE=]FILE", required = true)]
     lines: Vec<String>,
-    /// Which part of how many this is, by the remainder of the numbers
-    #[arg(long, value_name = "I/N", default_value = "1/1")]
-    part: Share,
+    /// Write a part of how many, by the remainder of the numbers; later steps carry it on [default: all rows, and no part is noted]
+    #[arg(long, value_name = "I/N")]
+    part: Option<Share>,
     /// Where the stream is written [default: standard output]
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
@@ -55,9 +57,9 @@ pub(super) fn lines(args: RowsArgs) -> Result<()> {
         return Err(Error::new(format!("two files would be the column {column}"))
             .help("write --lines CODE=FILE, each language once"));
     }
-    let mut made = None;
-    to(args.to.as_deref(), |out| rows::write(&files, args.part, out).map(|rows| made = Some(rows)))?;
-    for (path, reason, n, first) in made.into_iter().flat_map(|made| made.dropped) {
+    let mut dropped = Vec::new();
+    to(args.to.as_deref(), |out| rows::write(&files, args.part, out).map(|lines| dropped = lines))?;
+    for (path, reason, n, first) in dropped {
         eprintln!("{}: {n} lines refused: {reason}, first {first}", path.display());
     }
     Ok(())
@@ -80,6 +82,9 @@ pub(in crate::cli) struct EmbedArgs {
     /// begin with text_]
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     text: Vec<String>,
+    /// Which part of how many the rows are [default: what their notes say]
+    #[arg(long, value_name = "I/N")]
+    part: Option<Share>,
     /// Without one, the embedder that is part of the program
     #[command(flatten)]
     recipe: RecipeAt,
@@ -88,18 +93,19 @@ pub(in crate::cli) struct EmbedArgs {
 }
 
 pub(super) fn embedded(args: EmbedArgs) -> Result<()> {
-    let jobs = start(args.output.jobs)?;
-    let embedder = match args.recipe.plan(jobs)? {
-        Some(plan) => Embedder::of(&plan)?,
-        None => Embedder::ngram(),
-    };
-    let role = match args.role {
-        Side::Passage => Role::Passage,
-        Side::Query => Role::Query,
-    };
-    let embedding = Embedding { embedder: &embedder, role, columns: args.text };
-    let sources = Source::all(&args.texts);
-    to(args.output.to.as_deref(), |out| embed(&sources, embedding, out).map(drop))
+    on(args.output.jobs, |jobs| {
+        let embedder = match args.recipe.plan(jobs)? {
+            Some(plan) => Embedder::of(&plan)?,
+            None => Embedder::ngram(),
+        };
+        let role = match args.role {
+            Side::Passage => Role::Passage,
+            Side::Query => Role::Query,
+        };
+        let embedding = Embedding { embedder: &embedder, role, columns: args.text, share: args.part };
+        let sources = Source::all(&args.texts);
+        to(args.output.to.as_deref(), |out| embed(&sources, embedding, out))
+    })
 }
 
 #[derive(Args)]
@@ -109,9 +115,9 @@ pub(in crate::cli) struct SampleArgs {
     /// A collection's file of lines `number<TAB>passage`, of which the part is read
     #[arg(long, value_name = "FILE", conflicts_with = "passages")]
     lines: Option<PathBuf>,
-    /// Which part of how many this is
-    #[arg(long, value_name = "I/N", default_value = "1/1")]
-    part: Share,
+    /// Which part of how many this is: of the file's bytes, or what the rows are [default: all of the file; what the rows' notes say]
+    #[arg(long, value_name = "I/N")]
+    part: Option<Share>,
     #[command(flatten)]
     recipe: RecipeAt,
     #[command(flatten)]
@@ -119,16 +125,19 @@ pub(in crate::cli) struct SampleArgs {
 }
 
 pub(super) fn drawn(args: SampleArgs) -> Result<()> {
-    let sampling = sampling(&args.recipe.needed(start(args.output.jobs)?)?);
-    let drawn = match &args.lines {
-        Some(path) => sample::lines(path, args.part, &sampling)?,
-        None => sample::stream(&Source::all(&args.passages), &sampling)?,
-    };
-    for (reason, (n, first)) in &drawn.dropped {
-        eprintln!("sample {}: {n} of {} refused: {reason}, first {first} of the part", args.part, drawn.lines);
-    }
-    let sample = Sample::of(drawn, args.part, sampling);
-    to(args.output.to.as_deref(), |out| sample.write(out))
+    on(args.output.jobs, |jobs| {
+        let sampling = sampling(&args.recipe.needed(jobs)?);
+        let drawn = match &args.lines {
+            Some(path) => sample::lines(path, args.part, &sampling)?,
+            None => sample::stream(&Source::all(&args.passages), args.part, &sampling)?,
+        };
+        let part = args.part.map(|part| format!(" {part}")).unwrap_or_default();
+        for (reason, (n, first)) in &drawn.dropped {
+            eprintln!("sample{part}: {n} of {} refused: {reason}, first {first}", drawn.lines);
+        }
+        let sample = Sample::of(drawn, sampling);
+        to(args.output.to.as_deref(), |out| sample.write(out))
+    })
 }
 
 #[derive(Args)]
@@ -141,9 +150,9 @@ pub(in crate::cli) struct LeaksArgs {
     /// Only the first N questions, as of `worker questions`
     #[arg(long, value_name = "N")]
     first: Option<usize>,
-    /// Which shard of how many this is
-    #[arg(long, value_name = "I/N", default_value = "1/1")]
-    part: Share,
+    /// Which shard of how many this is [default: what the notes of the rows say]
+    #[arg(long, value_name = "I/N")]
+    part: Option<Share>,
     #[command(flatten)]
     recipe: RecipeAt,
     #[command(flatten)]
@@ -151,17 +160,16 @@ pub(in crate::cli) struct LeaksArgs {
 }
 
 pub(super) fn leaks(args: LeaksArgs) -> Result<()> {
-    let jobs = start(args.output.jobs)?;
-    let plan = args.recipe.needed(jobs)?;
-    let column = |text: &String| -> Result<(Language, String)> {
-        let (code, column) = text.split_once('=').unwrap_or((text, "text"));
-        Ok((code.parse().map_err(|e: String| Error::new(format!("--text: {e}")))?, column.to_owned()))
-    };
-    let columns = args.text.iter().map(column).collect::<Result<Vec<_>>>()?;
-    let asked = Asked::read(&plan)?;
-    let numbers = asked.first(&plan, args.first)?;
-    let sources = Source::all(&args.passages);
-    to(args.output.to.as_deref(), |out| {
-        apart::find(&sources, &plan, &asked, &numbers, &columns, args.part, out).map(drop)
+    on(args.output.jobs, |jobs| {
+        let plan = args.recipe.needed(jobs)?;
+        let column = |text: &String| -> Result<(Language, String)> {
+            let (code, column) = text.split_once('=').unwrap_or((text, "text"));
+            Ok((code.parse().map_err(|e: String| Error::new(format!("--text: {e}")))?, column.to_owned()))
+        };
+        let columns = args.text.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let asked = Asked::read(&plan)?;
+        let numbers = asked.first(&plan, args.first)?;
+        let sources = Source::all(&args.passages);
+        to(args.output.to.as_deref(), |out| apart::find(&sources, &plan, &asked, &numbers, &columns, args.part, out))
     })
 }

@@ -1,15 +1,16 @@
 //! Steps that search and what follows: lists, their merge, and the collection that they leave.
 
 use super::super::print;
-use super::{Output, RecipeAt, sampling, start};
+use super::{Output, RecipeAt, on, sampling};
 use crate::error::{Error, Result};
-use crate::shard::apart::{self, Leaks};
+use crate::shard::QUESTIONS;
+use crate::shard::apart::Leaks;
 use crate::shard::check::{Checked, check};
-use crate::shard::narrow::{Named, write_lines};
+use crate::shard::merge::{Given, Kind, Merged};
+use crate::shard::narrow::{Named as Narrowing, write_lines};
 use crate::shard::part::Parts;
 use crate::shard::queries::Queries;
-use crate::shard::sample::{self, Sample};
-use crate::shard::stream::{Source, kind, to};
+use crate::shard::stream::{Source, to};
 use crate::shard::topk::{self, Lists, Search};
 use crate::work::share::Share;
 use clap::{Args, ValueEnum};
@@ -29,24 +30,25 @@ pub(in crate::cli) struct TopkArgs {
     /// A stream of leaks: passages that may not be in the list of a question
     #[arg(long, value_name = "FILE")]
     apart: Vec<PathBuf>,
-    /// Which shard of how many this is; what is merged then knows whether one is missing
-    #[arg(long, value_name = "I/N", default_value = "1/1")]
-    part: Share,
+    /// Which shard of how many this is, for what is merged to know whether one is missing [default: what the notes of the vectors say]
+    #[arg(long, value_name = "I/N")]
+    part: Option<Share>,
     #[command(flatten)]
     output: Output,
 }
 
 pub(super) fn search(args: TopkArgs) -> Result<()> {
-    start(args.output.jobs)?;
     topk::check_k(args.k)?;
-    let queries = Queries::read(&Source::File(args.queries))?;
-    let apart = match args.apart.is_empty() {
-        true => BTreeMap::new(),
-        false => Leaks::merge(&Source::all(&args.apart))?.of(queries.questions.as_deref())?,
-    };
-    let search = Search { queries: &queries, k: args.k, apart: &apart, share: args.part };
-    let sources = Source::all(&args.passages);
-    to(args.output.to.as_deref(), |out| search.run(&sources, out).map(drop))
+    on(args.output.jobs, |_| {
+        let queries = Queries::read(&Source::File(args.queries))?;
+        let apart = match args.apart.is_empty() {
+            true => BTreeMap::new(),
+            false => Leaks::merge(&Source::all(&args.apart))?.of(queries.said.get(QUESTIONS))?,
+        };
+        let search = Search { queries: &queries, k: args.k, apart: &apart, share: args.part };
+        let sources = Source::all(&args.passages);
+        to(args.output.to.as_deref(), |out| search.run(&sources, out))
+    })
 }
 
 #[derive(Args)]
@@ -58,7 +60,7 @@ pub(in crate::cli) struct MergeArgs {
     all: bool,
     /// What they are, where the streams have lost their notes
     #[arg(long, value_name = "KIND")]
-    kind: Option<Kind>,
+    kind: Option<Named>,
     /// Passages of a list, where the streams have lost their notes
     #[arg(short, value_name = "N")]
     k: Option<usize>,
@@ -73,60 +75,40 @@ pub(in crate::cli) struct MergeArgs {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum Named {
     Topk,
     Sample,
     Leaks,
 }
 
-impl Kind {
-    fn of(name: &str) -> Result<Kind> {
-        match name {
-            topk::NAME => Ok(Kind::Topk),
-            sample::NAME => Ok(Kind::Sample),
-            apart::NAME => Ok(Kind::Leaks),
-            other => Err(Error::new(format!("a stream of {other} needs no merging"))
-                .help("streams behind one another are read as one, and so are several that are named")),
-        }
-    }
-}
-
 pub(super) fn merge(args: MergeArgs) -> Result<()> {
-    let jobs = start(args.output.jobs)?;
-    let sources = Source::all(&args.streams);
-    let whole = |parts: Option<&Parts>| if args.all { Parts::whole(parts) } else { Ok(()) };
-    let told = match (args.kind, sources.first()) {
-        (Some(kind), _) => Some(kind),
-        // Standard input can be read but once.
-        (None, Some(file @ Source::File(_))) => kind(file)?.as_deref().map(Kind::of).transpose()?,
-        (None, _) => None,
+    let kind = match args.kind {
+        Some(Named::Topk | Named::Leaks) if args.lines.is_some() => {
+            return Err(Error::new("--lines is for samples, which are collections; leave it out, or --kind"));
+        }
+        // Nothing else becomes lines: other streams are then refused.
+        None if args.lines.is_some() => Some(Kind::Sample),
+        named => named.map(|named| match named {
+            Named::Topk => Kind::Topk,
+            Named::Sample => Kind::Sample,
+            Named::Leaks => Kind::Leaks,
+        }),
     };
-    let target = args.output.to.as_deref();
-    match told {
-        Some(Kind::Sample) => {
-            let given = args.recipe.plan(jobs)?.map(|plan| sampling(&plan));
-            let sample = Sample::merge(&sources, given)?;
-            whole(sample.parts.as_ref())?;
-            match &args.lines {
-                Some(path) => {
-                    let mut rows: Vec<(u32, &str)> = sample.rows().collect();
-                    rows.sort_unstable();
-                    to(Some(path), |out| write_lines(rows.iter().copied(), out))
-                }
-                None => to(target, |out| sample.write(out)),
+    on(args.output.jobs, |jobs| {
+        let sampling = args.recipe.plan(jobs)?.map(|plan| sampling(&plan));
+        let merged = Merged::read(&Source::all(&args.streams), Given { kind, k: args.k, sampling })?;
+        if args.all {
+            merged.whole()?;
+        }
+        match (&args.lines, &merged) {
+            (Some(path), Merged::Sample(sample)) => {
+                let mut rows: Vec<(u32, &str)> = sample.rows().collect();
+                rows.sort_unstable();
+                to(Some(path), |out| write_lines(rows.iter().copied(), out))
             }
+            _ => to(args.output.to.as_deref(), |out| merged.write(out)),
         }
-        Some(Kind::Leaks) => {
-            let leaks = Leaks::merge(&sources)?;
-            whole(leaks.parts.as_ref())?;
-            to(target, |out| leaks.write(out))
-        }
-        Some(Kind::Topk) | None => {
-            let lists = Lists::merge(&sources, args.k)?;
-            whole(lists.parts.as_ref())?;
-            to(target, |out| lists.write(out))
-        }
-    }
+    })
 }
 
 #[derive(Args)]
@@ -142,21 +124,22 @@ pub(in crate::cli) struct NarrowArgs {
     /// Column of text of those lines
     #[arg(long, value_name = "COLUMN", default_value = "text")]
     text: String,
-    #[command(flatten)]
-    output: Output,
+    /// Where the stream is written [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
 }
 
 pub(super) fn narrow(args: NarrowArgs) -> Result<()> {
-    let lists = Lists::merge(&[Source::File(args.lists)], None)?;
-    if lists.parts.is_some() {
-        Parts::whole(lists.parts.as_ref())?;
+    let lists = Lists::merge(&[Source::File(args.lists)])?;
+    if lists.said.parts().is_some() {
+        Parts::whole(lists.said.parts())?;
     }
-    let named = Named::by(&lists);
+    let named = Narrowing::by(&lists);
     drop(lists);
     let sources = Source::all(&args.passages);
     match &args.lines {
-        Some(path) => to(Some(path), |out| named.lines(&sources, &args.text, out).map(drop)),
-        None => to(args.output.to.as_deref(), |out| named.stream(&sources, out).map(drop)),
+        Some(path) => to(Some(path), |out| named.lines(&sources, &args.text, out)),
+        None => to(args.to.as_deref(), |out| named.stream(&sources, out)),
     }
 }
 
@@ -174,12 +157,13 @@ pub(in crate::cli) struct CheckArgs {
 }
 
 pub(super) fn checked(args: CheckArgs) -> Result<()> {
-    let plan = args.recipe.needed(start(args.jobs)?)?;
-    let lists = Lists::merge(&[Source::File(args.lists)], None)?;
-    Parts::whole(lists.parts.as_ref())?;
-    let found = check(&plan, &lists)?;
-    let Checked { questions, passages } = found;
-    print(&format!(
-        "{questions} questions among {passages} passages: a build from them is the build from the whole collection\n"
-    ))
+    on(args.jobs, |jobs| {
+        let plan = args.recipe.needed(jobs)?;
+        let lists = Lists::merge(&[Source::File(args.lists)])?;
+        Parts::whole(lists.said.parts())?;
+        let Checked { questions, passages } = check(&plan, &lists)?;
+        print(&format!(
+            "{questions} questions among {passages} passages: a build from them is the build from the whole collection\n"
+        ))
+    })
 }
